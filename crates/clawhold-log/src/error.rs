@@ -1,0 +1,207 @@
+//! What can go wrong with a log, one variant per thing a caller would do differently.
+
+use std::error::Error;
+use std::io;
+use std::path::PathBuf;
+
+use crate::{FrameError, Number};
+
+/// A log did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// The body is larger than any engine takes.
+    #[error("record body of {bytes} bytes, the most is {bytes_max}")]
+    TooLarge {
+        /// The size of the body.
+        bytes: usize,
+        /// The largest size.
+        bytes_max: usize,
+    },
+
+    /// Epoch 0 is nobody's: take over first.
+    #[error("epoch 0 is nobody's, take over before appending")]
+    EpochZero,
+
+    /// The reader asked for records that were trimmed.
+    #[error("records before {first} were trimmed, start from a snapshot")]
+    Trimmed {
+        /// The oldest record still kept.
+        first: Number,
+    },
+
+    /// The reader is further than the log: the log was replaced by an older one.
+    #[error("record {from} is beyond the end of the log at {last}")]
+    Beyond {
+        /// What was asked for.
+        from: Number,
+        /// The newest record.
+        last: Number,
+    },
+
+    /// A record is not as it was written.
+    #[error("record {number} is damaged")]
+    Damaged {
+        /// Which record.
+        number: Number,
+        /// What is wrong with it.
+        source: FrameError,
+    },
+
+    /// A record that should be kept is not there.
+    #[error("record {number} is missing")]
+    Missing {
+        /// Which record.
+        number: Number,
+    },
+
+    /// There is no room. Free some, or trim; then the same append can succeed.
+    #[error("the log's disk is full, or the log has reached its size limit")]
+    Full,
+
+    /// Another writer kept the log locked all the time.
+    #[error("the log stayed locked by another writer")]
+    Busy,
+
+    /// A snapshot must lie between the newest one and the end of the log.
+    #[error("snapshot at {at} does not lie between the newest at {newest} and the end at {last}")]
+    SnapshotPlace {
+        /// Where the snapshot was to be.
+        at: Number,
+        /// The newest snapshot, 0 if there is none.
+        newest: Number,
+        /// The newest record.
+        last: Number,
+    },
+
+    /// Another server put a snapshot meanwhile, which took this one's place.
+    #[error("another snapshot was completed first")]
+    SnapshotDisplaced,
+
+    /// No kept snapshot is intact, and the records before `first` are gone.
+    #[error("no snapshot is intact and records before {first} were trimmed, restore a backup")]
+    SnapshotsDamaged {
+        /// The oldest record still kept.
+        first: Number,
+        /// What is wrong with the newest snapshot.
+        source: FrameError,
+    },
+
+    /// The log could not be opened.
+    #[error("cannot open the log")]
+    Open(#[from] OpenError),
+
+    /// The engine failed.
+    #[error("the log's engine failed")]
+    Engine(#[source] Box<dyn Error + Send + Sync>),
+}
+
+/// A log could not be opened. Each text says what to do next.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The URL names no engine that exists.
+    #[error("log URL with unknown scheme {scheme:?}, use sqlite:PATH or memory:")]
+    UnknownScheme {
+        /// What stood before the colon.
+        scheme: String,
+    },
+
+    /// The URL names an engine that is not part of this build.
+    #[error("this build does not carry the {engine} engine, use sqlite:PATH or memory:")]
+    NotCarried {
+        /// Which engine.
+        engine: &'static str,
+    },
+
+    /// The URL names an engine, but no log that it could open.
+    #[error("log URL {reason}, {next}")]
+    Malformed {
+        /// What is wrong with the URL.
+        reason: &'static str,
+        /// What to write instead.
+        next: &'static str,
+    },
+
+    /// The path is a directory.
+    #[error("{path:?} is a directory, name a file in it such as {path:?}/clawhold.db")]
+    Directory {
+        /// The path that was given.
+        path: PathBuf,
+    },
+
+    /// SQLite's locks and shared memory do not work on network disks.
+    #[error("{path:?} is on a {kind} network disk where a log is not safe, use a local disk")]
+    NetworkDisk {
+        /// The path that was given.
+        path: PathBuf,
+        /// Which network file system.
+        kind: &'static str,
+    },
+
+    /// The file cannot be made or reached.
+    #[error("cannot make or reach {path:?}, check its directory and permissions")]
+    File {
+        /// The path that was given.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+
+    /// The file is no database at all.
+    #[error("{path:?} is not a log: it is not a database, name another file or move it away")]
+    NotADatabase {
+        /// The path that was given.
+        path: PathBuf,
+    },
+
+    /// The file is somebody else's database.
+    #[error(
+        "{path:?} is not a log: it is another program's database (application id {found:#x}), \
+         name another file"
+    )]
+    Foreign {
+        /// The path that was given.
+        path: PathBuf,
+        /// The application id in the file.
+        found: u32,
+    },
+
+    /// The log was written by a later version.
+    #[error(
+        "{path:?} has store version {found}, this program knows up to {known}, use a later version"
+    )]
+    NewerStore {
+        /// The path that was given.
+        path: PathBuf,
+        /// The version in the file.
+        found: u32,
+        /// The latest version this program knows.
+        known: u32,
+    },
+
+    /// The SQLite in this program has the bug that damages files with two writers.
+    #[error("SQLite {found} can damage a log, build with {minimum} or later")]
+    OldEngine {
+        /// The version of the library.
+        found: String,
+        /// The oldest version without the bug.
+        minimum: &'static str,
+    },
+
+    /// SQLite did not accept a setting that the log's durability needs.
+    #[error("{path:?} does not allow {setting}, move it to a local disk")]
+    Setting {
+        /// The path that was given.
+        path: PathBuf,
+        /// Which setting.
+        setting: &'static str,
+    },
+
+    /// The engine failed while opening.
+    #[error("cannot open {path:?}")]
+    Engine {
+        /// The path that was given.
+        path: PathBuf,
+        /// What the engine said.
+        source: Box<dyn Error + Send + Sync>,
+    },
+}

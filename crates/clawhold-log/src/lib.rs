@@ -1,0 +1,34 @@
+//! Opaque records in order, kept by an engine that exists already.
+//!
+//! A [`Log`] knows bytes, numbers and epochs. What a record means is decided elsewhere; this
+//! crate promises only that a record is there, whole and in its place, once an append is done,
+//! and that an overtaken writer can add nothing.
+//!
+//! Every call blocks until it has an answer: a server gives its log a thread of its own, and a
+//! simulator needs no runtime.
+
+mod seam;
+
+pub mod frame;
+pub mod limits;
+
+mod check;
+mod error;
+mod memory;
+mod open;
+mod snapshot;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+
+#[cfg(feature = "conformance")]
+pub mod conformance;
+
+pub use error::{LogError, OpenError};
+pub use frame::FrameError;
+pub use memory::{Fault, MemoryLog, MemoryStore};
+pub use open::open;
+pub use seam::{
+    Append, Epoch, Head, Log, Number, Presence, Record, Settled, Snapshot, TakeOver, Writer,
+};
+#[cfg(feature = "sqlite")]
+pub use sqlite::{SqliteLog, SqliteOptions};

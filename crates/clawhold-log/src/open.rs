@@ -1,0 +1,86 @@
+//! From a log's URL to a handle on it.
+
+use crate::{Log, LogError, MemoryStore, OpenError};
+
+/// Opens the log that `url` names: `sqlite:PATH`, or `memory:` for one that ends with its handle.
+///
+/// # Errors
+/// [`LogError::Open`] for a URL that names no log this build can open, and for every reason the
+/// engine has not to open it. The text never repeats a password from the URL.
+pub fn open(url: &str) -> Result<Box<dyn Log>, LogError> {
+    let Some((scheme, rest)) = url.split_once(':') else {
+        let next = "put the engine first, as in sqlite:PATH";
+        return Err(OpenError::Malformed { reason: "names no engine", next }.into());
+    };
+    match scheme {
+        "memory" if rest.is_empty() => Ok(Box::new(MemoryStore::new().handle())),
+        "memory" => {
+            let reason = "memory: takes no path";
+            Err(OpenError::Malformed { reason, next: "use memory: or sqlite:PATH" }.into())
+        }
+        "sqlite" => open_sqlite(rest),
+        "postgres" | "postgresql" => Err(OpenError::NotCarried { engine: "PostgreSQL" }.into()),
+        "nats" | "tls" => Err(OpenError::NotCarried { engine: "NATS JetStream" }.into()),
+        _ => Err(OpenError::UnknownScheme { scheme: scheme.to_owned() }.into()),
+    }
+}
+
+#[cfg(feature = "sqlite")]
+fn open_sqlite(rest: &str) -> Result<Box<dyn Log>, LogError> {
+    let malformed = |reason, next| Err(OpenError::Malformed { reason, next }.into());
+    let path = match rest.strip_prefix("//") {
+        Some(absolute) if absolute.starts_with('/') => absolute,
+        Some(_) => return malformed("sqlite:// names a host", "use sqlite:PATH"),
+        None => rest,
+    };
+    if path.is_empty() {
+        return malformed("sqlite: has no path", "use sqlite:PATH");
+    }
+    if path == ":memory:" {
+        return malformed("sqlite::memory: cannot be shared", "use memory:");
+    }
+    Ok(Box::new(crate::SqliteLog::open(path)?))
+}
+
+#[cfg(not(feature = "sqlite"))]
+fn open_sqlite(_rest: &str) -> Result<Box<dyn Log>, LogError> {
+    Err(OpenError::NotCarried { engine: "SQLite" }.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_that_names_no_log_says_what_to_write_instead() {
+        for (url, text) in [
+            ("clawhold.db", "log URL names no engine, put the engine first, as in sqlite:PATH"),
+            (
+                "mysql://root:secret@db/log",
+                "log URL with unknown scheme \"mysql\", use sqlite:PATH or memory:",
+            ),
+            (
+                "postgres://clawhold:secret@db/log",
+                "this build does not carry the PostgreSQL engine, use sqlite:PATH or memory:",
+            ),
+            (
+                "nats://db",
+                "this build does not carry the NATS JetStream engine, use sqlite:PATH or memory:",
+            ),
+            ("memory:x", "log URL memory: takes no path, use memory: or sqlite:PATH"),
+            ("sqlite:", "log URL sqlite: has no path, use sqlite:PATH"),
+            ("sqlite://host/x", "log URL sqlite:// names a host, use sqlite:PATH"),
+            ("sqlite::memory:", "log URL sqlite::memory: cannot be shared, use memory:"),
+        ] {
+            let error = open(url).expect_err(url);
+            let LogError::Open(cause) = error else { panic!("{url}: {error:?}") };
+            assert_eq!(cause.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_log_in_memory_opens_empty() {
+        let mut log = open("memory:").unwrap();
+        assert_eq!(log.head().unwrap(), crate::Head::default());
+    }
+}
