@@ -379,6 +379,9 @@ impl fmt::Display for Code {
 }
 
 /// An error as RFC 9457 `application/problem+json`.
+///
+/// The fields from `field` on are facts that belong to some codes only; each is absent unless it
+/// applies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
     /// `/problems/<code>`, where the code is explained.
@@ -399,14 +402,6 @@ pub struct Problem {
     pub retryable: bool,
     /// Whether it is certain that the request changed nothing.
     pub nothing_happened: bool,
-    /// What else is known.
-    #[serde(flatten)]
-    pub facts: Facts,
-}
-
-/// What is known about an error beyond its code. Each is absent unless it applies.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Facts {
     /// The field, as a path: `jobs[3].queue`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
@@ -470,12 +465,6 @@ impl Problem {
     /// Returns a problem without further facts.
     #[must_use]
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self::with(code, detail, Facts::default())
-    }
-
-    /// Returns a problem with facts.
-    #[must_use]
-    pub fn with(code: Code, detail: impl Into<String>, facts: Facts) -> Self {
         Self {
             kind: format!("/problems/{code}"),
             title: code.title().to_owned(),
@@ -485,7 +474,25 @@ impl Problem {
             code,
             retryable: code.retry_is_sensible(),
             nothing_happened: code.nothing_happened(),
-            facts,
+            field: None,
+            value: None,
+            allowed: None,
+            latest_token: None,
+            holder: None,
+            job: None,
+            latest_claim: None,
+            state: None,
+            session: None,
+            latest_checkpoint: None,
+            first_position: None,
+            recorded: None,
+            first: None,
+            last: None,
+            next: None,
+            count: None,
+            max: None,
+            ids: Vec::new(),
+            active_url: None,
         }
     }
 
@@ -498,13 +505,12 @@ impl Problem {
         } else {
             format!("{field} is {value}, allowed is {allowed}")
         };
-        let facts = Facts {
+        Self {
             field: Some(field.to_owned()),
             value: Some(value),
             allowed: Some(allowed.to_owned()),
-            ..Facts::default()
-        };
-        Self::with(code, detail, facts)
+            ..Self::new(code, detail)
+        }
     }
 }
 
@@ -555,7 +561,7 @@ mod tests {
     #[test]
     fn a_long_value_is_cut_and_its_controls_are_visible() {
         let problem = Problem::field(Code::OutOfRange, "label", &"a\n".repeat(80), "a name");
-        let value = problem.facts.value.unwrap();
+        let value = problem.value.unwrap();
         assert!(value.starts_with("a\\na"), "{value}");
         assert!(value.ends_with('…'), "{value}");
     }

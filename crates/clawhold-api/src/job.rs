@@ -204,6 +204,8 @@ pub struct Job {
     pub note: Option<String>,
     /// What went wrong, the latest last; at most 5.
     pub errors: Vec<JobError>,
+    /// How it last came back unfinished.
+    pub returned: Option<JobReturn>,
     /// Whether it was cancelled while it ran and has yet to stop.
     pub cancel_asked: bool,
     /// What the handler gets; left out in lists.
@@ -217,13 +219,29 @@ pub struct Job {
     pub checkpoint: Option<Json>,
 }
 
+/// How a job last came back unfinished.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct JobReturn {
+    /// When.
+    pub at: String,
+    /// The worker that held it.
+    pub worker: u64,
+    /// Why, in one word: `handed_back`, `session_closed`, `session_lost`, `drain_deadline`,
+    /// `never_received` or `operator`.
+    pub cause: String,
+    /// What was said about it.
+    pub reason: String,
+}
+
 /// What went wrong in one run of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JobError {
     /// When.
     pub at: String,
-    /// The claim it ran under.
-    pub claim: u64,
+    /// Runs that had failed by then.
+    pub attempt: u64,
+    /// The worker that held it.
+    pub worker: Option<u64>,
     /// What.
     pub error: String,
 }

@@ -36,12 +36,14 @@ pub struct QueueTotals {
     pub failed: u64,
     /// Jobs that were called off.
     pub cancelled: u64,
-    /// Runs that failed.
-    pub attempts: u64,
-    /// Holders that vanished with a job.
-    pub losses: u64,
-    /// Jobs that came back unfinished.
-    pub hand_backs: u64,
+    /// Ended jobs that are kept no more.
+    pub purged: u64,
+    /// Ended jobs that were put back by hand.
+    pub retried: u64,
+    /// Times a job was handed out.
+    pub claimed: u64,
+    /// Times a job came back unfinished.
+    pub returned: u64,
 }
 
 /// The limits of a queue.
@@ -80,6 +82,9 @@ pub struct Queue {
     pub paused: Option<Paused>,
     /// Set while new jobs wait behind the returned ones.
     pub gate: Option<Gate>,
+    /// Returned jobs that were still not placed when the gate last reached its bound; 0 once all
+    /// are.
+    pub unplaced: u64,
     /// Live workers that serve it and get jobs.
     pub workers: u64,
 }

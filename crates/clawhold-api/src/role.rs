@@ -232,10 +232,11 @@ pub struct RoleChange {
     pub position: u64,
     /// When.
     pub at: String,
-    /// Why, in one word: `granted`, `released`, `handed_over`, `lapsed`, `session_lost`, ….
+    /// What happened: `acquired`, `promoted`, `handed over`, `released`, `lapsed`,
+    /// `session closed`, `session lost`, `removed`, `hand-over asked` or `hand-over missed`.
     pub cause: String,
-    /// Who held it from here on; null when it became vacant.
+    /// Who held or got it, if the change is about somebody.
     pub holder: Option<HolderName>,
-    /// The highest token from here on.
+    /// The token that was granted or that ended.
     pub token: u64,
 }

@@ -18,6 +18,8 @@ pub const PROBLEM: &str = "/problems/{code}";
 pub const LIMITS: &str = "/v1/limits";
 /// The server and what it holds, in numbers.
 pub const STATUS: &str = "/v1/status";
+/// The server that answers, by itself.
+pub const SERVER: &str = "/v1/server";
 /// The hash of the state of the server that answers.
 pub const HASH: &str = "/v1/hash";
 /// Changes, as they happen.
@@ -106,6 +108,7 @@ pub const ALL: &[&str] = &[
     PROBLEM,
     LIMITS,
     STATUS,
+    SERVER,
     HASH,
     EVENTS,
     SESSIONS,
