@@ -1,0 +1,154 @@
+//! Requests that came before, so that a retry gets the first answer.
+//!
+//! Two requests are the same when they ask for the same, whatever the server drew for them.
+//! The oldest is forgotten first. Whose id it is, is decided at the door.
+
+use alloc::borrow::ToOwned;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::string::{String, ToString};
+use core::convert::Infallible;
+
+use minicbor::{Decode, Encode};
+use sha2::{Digest, Sha256};
+
+use crate::answer::{Answer, Refusal};
+use crate::command::{Command, OpenSession, TakeOver};
+use crate::limits;
+use crate::units::{Position, RequestId, Stamp, Timestamp};
+
+/// The answers given to requests that carried an id.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Requests {
+    #[n(0)]
+    by_id: BTreeMap<RequestId, Kept>,
+    /// The ids in `by_id`, in the order of their entries.
+    #[n(1)]
+    order: VecDeque<RequestId>,
+}
+
+/// One request and its answer.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+struct Kept {
+    #[n(0)]
+    first: Position,
+    #[n(1)]
+    at: Timestamp,
+    #[n(2)]
+    print: u64,
+    #[n(3)]
+    answer: Result<Answer, Refusal>,
+}
+
+/// What is known of a request id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Recall {
+    /// It did not come before.
+    Unknown,
+    /// The same request came before, and this was its answer.
+    Same(Result<Answer, Refusal>),
+    /// Another request came under this id.
+    Other {
+        /// Where it stands in the log.
+        first: Position,
+    },
+}
+
+impl Requests {
+    /// Returns what is known of `id`, for a request that asks for `command`.
+    pub(crate) fn recall(&self, id: &RequestId, command: &Command) -> Recall {
+        let Some(kept) = self.by_id.get(id) else { return Recall::Unknown };
+        if kept.print == print(command) {
+            Recall::Same(kept.answer.clone())
+        } else {
+            Recall::Other { first: kept.first }
+        }
+    }
+
+    /// Keeps the answer to a request whose id is not known.
+    pub(crate) fn remember(
+        &mut self,
+        stamp: Stamp,
+        id: &RequestId,
+        command: &Command,
+        answer: &Result<Answer, Refusal>,
+    ) {
+        let (first, at) = (stamp.position, stamp.at);
+        let kept = Kept { first, at, print: print(command), answer: answer.clone() };
+        let before = self.by_id.insert(id.clone(), kept);
+        assert!(before.is_none(), "a request id is remembered once");
+        self.order.push_back(id.clone());
+        if self.order.len() > limits::REQUESTS_MAX {
+            self.forget_oldest();
+        }
+    }
+
+    /// Forgets the requests whose time is over.
+    pub(crate) fn fall_due(&mut self, stamp: Stamp) {
+        for _ in 0..limits::DUE_PER_ENTRY_MAX {
+            let oldest = self.order.front().and_then(|id| self.by_id.get(id));
+            if oldest.is_none_or(|kept| stamp.at < kept.at.after(limits::REQUEST_MS)) {
+                return;
+            }
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some(id) = self.order.pop_front() {
+            self.by_id.remove(&id);
+        }
+    }
+
+    /// Tells what does not hold, if something does not.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let all_known = self.order.iter().all(|id| self.by_id.contains_key(id));
+        if all_known && self.order.len() == self.by_id.len() {
+            return Ok(());
+        }
+        Err("the order of requests and their answers differ".to_owned())
+    }
+}
+
+/// Returns 64 bits of a digest over what a command asks for, without what the server drew for it.
+fn print(command: &Command) -> u64 {
+    let drawn = if let Command::OpenSession(open) = command {
+        Some(Command::OpenSession(OpenSession { secret: 0, ..open.clone() }))
+    } else if let Command::TakeOver(take) = command {
+        Some(Command::TakeOver(TakeOver { nonce: 0, ..take.clone() }))
+    } else {
+        None
+    };
+    let mut hashing = Hashing(Sha256::new());
+    minicbor::encode(drawn.as_ref().unwrap_or(command), &mut hashing)
+        .expect("a digest takes every byte");
+    let digest = hashing.0.finalize();
+    let mut first = [0; 8];
+    first.copy_from_slice(&digest[..8]);
+    u64::from_be_bytes(first)
+}
+
+struct Hashing(Sha256);
+
+impl minicbor::encode::Write for Hashing {
+    type Error = Infallible;
+
+    fn write_all(&mut self, bytes: &[u8]) -> Result<(), Infallible> {
+        self.0.update(bytes);
+        Ok(())
+    }
+}
+
+/// Returns the refusal of a field that lies outside its range.
+pub(crate) fn out_of_range(field: &str, value: impl ToString, allowed: impl ToString) -> Refusal {
+    let value = value.to_string().into_boxed_str();
+    let allowed = allowed.to_string().into_boxed_str();
+    Refusal::OutOfRange { field: field.into(), value, allowed }
+}
+
+/// Checks that a number lies in its range, ends included.
+pub(crate) fn check_range(field: &str, value: u64, min: u64, max: u64) -> Result<(), Refusal> {
+    if min <= value && value <= max {
+        return Ok(());
+    }
+    Err(out_of_range(field, value, alloc::format!("{min} to {max}")))
+}
