@@ -1,0 +1,527 @@
+//! What comes back: an answer, or a refusal that carries the facts its reader needs.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use minicbor::{Decode, Encode};
+
+use crate::command::SessionKey;
+use crate::units::{
+    ClaimNumber, Epoch, EventNumber, JobId, Name, Position, SessionId, Timestamp, Token,
+};
+
+/// The outcome of a command that was understood and carried out.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum Answer {
+    /// It is done, and there is nothing to add.
+    #[n(0)]
+    Done,
+    /// A session was opened.
+    #[n(1)]
+    Opened(#[n(0)] SessionKey),
+    /// A role was granted, by this entry or to this session before.
+    #[n(2)]
+    Granted(#[n(0)] Granted),
+    /// The role is held; the session stands in line.
+    #[n(3)]
+    Waiting {
+        /// Who holds it.
+        #[n(0)]
+        holder: SessionId,
+        /// Under which token.
+        #[n(1)]
+        token: Token,
+    },
+    /// The role was released; who got it in the same entry, if somebody waited.
+    #[n(4)]
+    Released {
+        /// The next grant.
+        #[n(0)]
+        next: Option<Granted>,
+    },
+    /// Jobs were accepted, in the order asked.
+    #[n(5)]
+    Enqueued(#[n(0)] Vec<Enqueued>),
+    /// Jobs were handed out. Their contents are read from the state.
+    #[n(6)]
+    Claimed(#[n(0)] Vec<Claimed>),
+    /// Claims were settled, each for itself, and the next jobs handed out.
+    #[n(7)]
+    Settled {
+        /// One for each settlement, in the order asked.
+        #[n(0)]
+        results: Vec<Result<SettledAs, Refusal>>,
+        /// The jobs handed out next.
+        #[n(1)]
+        claimed: Vec<Claimed>,
+    },
+    /// One outcome for each job, in the order asked.
+    #[n(8)]
+    Jobs(#[n(0)] Vec<Result<JobId, Refusal>>),
+    /// Events were appended.
+    #[n(9)]
+    Appended {
+        /// The number of the last one.
+        #[n(0)]
+        last: EventNumber,
+    },
+    /// A coordinator's step was taken.
+    #[n(10)]
+    Committed {
+        /// The jobs accepted, in the order asked.
+        #[n(0)]
+        jobs: Vec<Enqueued>,
+    },
+    /// A drain is in force.
+    #[n(11)]
+    Draining {
+        /// Jobs that the worker still holds.
+        #[n(0)]
+        held: u64,
+        /// Queues that no other live worker serves.
+        #[n(1)]
+        unserved: Vec<Name>,
+    },
+    /// Nobody holds the role; the session stands in line, too far behind to be promoted.
+    #[n(12)]
+    Behind {
+        /// Events it lags behind.
+        #[n(0)]
+        lag_events: u64,
+        /// Events it may lag behind.
+        #[n(1)]
+        lag_events_max: u64,
+    },
+}
+
+/// A role as it was granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Granted {
+    /// To whom.
+    #[n(0)]
+    pub session: SessionId,
+    /// The fencing token: the position of the granting entry.
+    #[n(1)]
+    pub token: Token,
+    /// Milliseconds of the lease from the last renewal on.
+    #[n(2)]
+    pub ttl_ms: u64,
+}
+
+/// A job as it was accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Enqueued {
+    /// The job.
+    #[n(0)]
+    pub job: JobId,
+    /// Whether a live job with the same unique key was there before.
+    #[n(1)]
+    pub existing: bool,
+}
+
+/// A job as it was handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Claimed {
+    /// The job.
+    #[n(0)]
+    pub job: JobId,
+    /// The claim: every later call about this run names it.
+    #[n(1)]
+    pub claim: ClaimNumber,
+}
+
+/// Where a settled job went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum SettledAs {
+    /// It is completed.
+    #[n(0)]
+    Completed,
+    /// It will be tried again at this moment.
+    #[n(1)]
+    RetryAt(#[n(0)] Timestamp),
+    /// It is dead: failed for good.
+    #[n(2)]
+    Failed,
+    /// It waits in its queue, before the new ones.
+    #[n(3)]
+    Returned,
+    /// It is cancelled, as was asked while it ran.
+    #[n(4)]
+    Cancelled,
+}
+
+/// Why a command was declined. Nothing changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Encode, Decode)]
+pub enum Refusal {
+    /// The caller's token has been overtaken.
+    #[error("token {presented} is stale, the latest of this role is {latest}")]
+    #[n(0)]
+    StaleToken {
+        /// The token that came with the request.
+        #[n(0)]
+        presented: Token,
+        /// The latest one.
+        #[n(1)]
+        latest: Token,
+    },
+    /// Another session holds the role.
+    #[error("the role is held by session {holder} under token {token}")]
+    #[n(1)]
+    RoleHeld {
+        /// Who holds it.
+        #[n(0)]
+        holder: SessionId,
+        /// Under which token.
+        #[n(1)]
+        token: Token,
+    },
+    /// Nobody holds the role.
+    #[error("nobody holds the role; its latest token is {latest}")]
+    #[n(2)]
+    RoleVacant {
+        /// The latest token.
+        #[n(0)]
+        latest: Token,
+    },
+    /// The successor named does not wait for the role.
+    #[error("session {session} does not stand by for this role")]
+    #[n(3)]
+    NotCandidate {
+        /// The one that was named.
+        #[n(0)]
+        session: SessionId,
+    },
+    /// Nobody can take the role over.
+    #[error("no standby can take the role over")]
+    #[n(4)]
+    NoCandidate,
+    /// There is no live session with this id and secret.
+    #[error("session {session} is over or was never issued")]
+    #[n(5)]
+    NoSession {
+        /// The one that was named.
+        #[n(0)]
+        session: SessionId,
+    },
+    /// The thing named does not exist.
+    #[error("there is no {kind} {name}")]
+    #[n(6)]
+    NotFound {
+        /// What kind of thing.
+        #[n(0)]
+        kind: Kind,
+        /// Its name or number, as text.
+        #[n(1)]
+        name: Box<str>,
+    },
+    /// The claim is not, or no more, the one under which the job runs.
+    #[error("claim {presented} of job {job} is superseded, the latest is {latest}")]
+    #[n(7)]
+    Superseded {
+        /// The job.
+        #[n(0)]
+        job: JobId,
+        /// The claim that came with the request.
+        #[n(1)]
+        presented: ClaimNumber,
+        /// The latest one.
+        #[n(2)]
+        latest: ClaimNumber,
+    },
+    /// The job is not in a state that allows it.
+    #[error("job {job} is {state}")]
+    #[n(8)]
+    JobState {
+        /// The job.
+        #[n(0)]
+        job: JobId,
+        /// Its state.
+        #[n(1)]
+        state: JobState,
+    },
+    /// A live job bears the same unique key and another payload.
+    #[error("job {job} bears this unique key with another payload")]
+    #[n(9)]
+    KeyConflict {
+        /// The one that is there.
+        #[n(0)]
+        job: JobId,
+    },
+    /// The checkpoint is older than the one that is kept.
+    #[error("checkpoint {presented} is not newer than {latest}, the one kept")]
+    #[n(10)]
+    OldCheckpoint {
+        /// The number that came with the request.
+        #[n(0)]
+        presented: u64,
+        /// The number kept.
+        #[n(1)]
+        latest: u64,
+    },
+    /// The worker leaves and gets no new job.
+    #[error("the worker is draining and gets no new job")]
+    #[n(11)]
+    Draining,
+    /// A limit of the state is reached.
+    #[error("{what} is full: {count} of at most {max}")]
+    #[n(12)]
+    Full {
+        /// Which limit.
+        #[n(0)]
+        what: Box<str>,
+        /// How many there are.
+        #[n(1)]
+        count: u64,
+        /// How many there may be.
+        #[n(2)]
+        max: u64,
+    },
+    /// A field lies outside its range.
+    #[error("{field} is {value}, allowed is {allowed}")]
+    #[n(13)]
+    OutOfRange {
+        /// The field.
+        #[n(0)]
+        field: Box<str>,
+        /// Its value.
+        #[n(1)]
+        value: Box<str>,
+        /// The range.
+        #[n(2)]
+        allowed: Box<str>,
+    },
+    /// The same request id came before with another request.
+    #[error("this request id was used at position {first} for another request")]
+    #[n(14)]
+    RequestConflict {
+        /// Where.
+        #[n(0)]
+        first: Position,
+    },
+    /// The position would not move forward.
+    #[error("the recorded position is {recorded}, {presented} is not beyond it")]
+    #[n(15)]
+    PositionBehind {
+        /// The position that came with the request.
+        #[n(0)]
+        presented: EventNumber,
+        /// The recorded one.
+        #[n(1)]
+        recorded: EventNumber,
+    },
+    /// The position or the number read from lies beyond the end of the stream.
+    #[error("{presented} is beyond the stream's end, its last event is {last}")]
+    #[n(16)]
+    BeyondEnd {
+        /// What was asked.
+        #[n(0)]
+        presented: EventNumber,
+        /// The last event.
+        #[n(1)]
+        last: EventNumber,
+    },
+    /// The events asked for are no longer kept.
+    #[error("event {presented} is no longer kept, the first one kept is {first}")]
+    #[n(17)]
+    BelowFloor {
+        /// What was asked.
+        #[n(0)]
+        presented: EventNumber,
+        /// The first event kept.
+        #[n(1)]
+        first: EventNumber,
+    },
+    /// Events would have to go that a role has not dealt with.
+    #[error("the stream is full, and role {role} has dealt with events up to {through} only")]
+    #[n(18)]
+    StreamFull {
+        /// The role that is behind.
+        #[n(0)]
+        role: Name,
+        /// How far it is.
+        #[n(1)]
+        through: EventNumber,
+    },
+    /// The stream ends elsewhere than the caller expects.
+    #[error("the next event is {next}, not {expected}")]
+    #[n(19)]
+    NotNext {
+        /// The number that was expected.
+        #[n(0)]
+        expected: EventNumber,
+        /// The number that the next event gets.
+        #[n(1)]
+        next: EventNumber,
+    },
+    /// It is in use.
+    #[error("the {kind} is in use: {count} {by}")]
+    #[n(20)]
+    InUse {
+        /// What kind of thing.
+        #[n(0)]
+        kind: Kind,
+        /// How many use it.
+        #[n(1)]
+        count: u64,
+        /// What uses it.
+        #[n(2)]
+        by: Box<str>,
+    },
+    /// The worker is not in a state that allows it.
+    #[error("the worker is {state}")]
+    #[n(21)]
+    WorkerState {
+        /// Its state.
+        #[n(0)]
+        state: WorkerState,
+    },
+    /// The takeover does not follow the current term.
+    #[error("the current term is {current}")]
+    #[n(22)]
+    WrongEpoch {
+        /// The current term.
+        #[n(0)]
+        current: Epoch,
+    },
+    /// The lease has not lapsed by the log's own time.
+    #[error("it has not lapsed")]
+    #[n(23)]
+    NotLapsed,
+}
+
+/// A kind of thing that can be missing or in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
+pub enum Kind {
+    /// A role.
+    #[n(0)]
+    Role,
+    /// A queue.
+    #[n(1)]
+    Queue,
+    /// A job.
+    #[n(2)]
+    Job,
+    /// A stream.
+    #[n(3)]
+    Stream,
+    /// A worker.
+    #[n(4)]
+    Worker,
+}
+
+impl core::fmt::Display for Kind {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Role => "role",
+            Self::Queue => "queue",
+            Self::Job => "job",
+            Self::Stream => "stream",
+            Self::Worker => "worker",
+        })
+    }
+}
+
+/// Where a job is. It is in exactly one of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
+pub enum JobState {
+    /// It waits for its time.
+    #[n(0)]
+    Scheduled,
+    /// It waits for a worker.
+    #[n(1)]
+    Queued,
+    /// It came back from a worker and waits before the new ones.
+    #[n(2)]
+    Returned,
+    /// A session holds it under a claim.
+    #[n(3)]
+    Running,
+    /// It ended well.
+    #[n(4)]
+    Completed,
+    /// It ended badly: a dead letter.
+    #[n(5)]
+    Failed,
+    /// It was called off.
+    #[n(6)]
+    Cancelled,
+}
+
+impl JobState {
+    /// Every state, in the order of the log's numbers.
+    pub const ALL: [Self; 7] = [
+        Self::Scheduled,
+        Self::Queued,
+        Self::Returned,
+        Self::Running,
+        Self::Completed,
+        Self::Failed,
+        Self::Cancelled,
+    ];
+
+    /// Tells whether a job in this state has ended.
+    #[must_use]
+    pub fn is_ended(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+    }
+
+    /// Returns the word for this state, as people and the wire use it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Scheduled => "scheduled",
+            Self::Queued => "queued",
+            Self::Returned => "returned",
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl core::fmt::Display for JobState {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What a worker is doing, by the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
+pub enum WorkerState {
+    /// It gets jobs.
+    #[n(0)]
+    Active,
+    /// It gets no new job and returns what it holds.
+    #[n(1)]
+    Draining,
+    /// It holds nothing and gets nothing.
+    #[n(2)]
+    Drained,
+    /// It ended its session in good order.
+    #[n(3)]
+    Left,
+    /// It was not heard of in time.
+    #[n(4)]
+    Lost,
+}
+
+impl WorkerState {
+    /// Returns the word for this state, as people and the wire use it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Draining => "draining",
+            Self::Drained => "drained",
+            Self::Left => "left",
+            Self::Lost => "lost",
+        }
+    }
+}
+
+impl core::fmt::Display for WorkerState {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

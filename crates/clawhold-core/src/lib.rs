@@ -1,0 +1,34 @@
+//! Every decision of Clawhold, as two pure machines over plain data.
+//!
+//! [`State`] knows what a command means; `Replica` knows what one server does with the log.
+//! Neither reads a clock, draws a random number or touches the world: time and identity arrive
+//! with each entry, effects leave as data.
+
+#![no_std]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod answer;
+pub mod audit;
+pub mod beat;
+pub mod change;
+pub mod check;
+pub mod command;
+pub mod job;
+pub mod limits;
+pub mod queue;
+pub mod record;
+mod renewal;
+pub mod replica;
+pub mod request;
+pub mod role;
+pub mod session;
+pub mod snapshot;
+mod state;
+pub mod stream;
+pub mod units;
+mod worker;
+
+pub use state::{ActiveServer, Applied, NextDue, State};

@@ -1,0 +1,189 @@
+//! What a replica does of its own accord: take over, cut batches, end what lapsed, take back
+//! what was never received.
+
+use alloc::vec::Vec;
+
+use super::{Action, InFlight, Mode, Presence, Replica, Waiting};
+use crate::beat::{Beat, Timer};
+use crate::command::{
+    Command, ExpireRole, ExpireSession, Request, ReturnCause, Standings, TakeBack, TakeBackJob,
+    TakeOver,
+};
+use crate::limits;
+use crate::record::{self, RECORD_VERSION, Record};
+use crate::renewal;
+use crate::units::{Epoch, Name, Served, SessionId};
+
+impl Replica {
+    /// Does what is due: take over, or cut the next batch.
+    pub(super) fn proceed(&mut self, actions: &mut Vec<Action>) {
+        match self.mode {
+            Mode::Standby => self.try_to_lead(actions),
+            Mode::Active => self.cut(actions),
+            Mode::TakingOver => self.give_up_late_takeover(),
+            Mode::Stopped => {}
+        }
+    }
+
+    fn try_to_lead(&mut self, actions: &mut Vec<Action>) {
+        let active = self.state.active();
+        let hold_ms = active.map_or(self.config.hold_ms, |active| active.hold_ms);
+        // A fiftieth more than the hold, for clocks that do not run at one pace.
+        let patience_ms = hold_ms.saturating_add(hold_ms / 50);
+        let silent_ms = self.now.uptime_ms.saturating_sub(self.heard_ms);
+        let may = match self.presence {
+            Presence::Ours => true,
+            Presence::Unsupported if active.is_none() => true,
+            Presence::Others | Presence::Unsupported => silent_ms >= patience_ms,
+        };
+        if !may {
+            return;
+        }
+        let epoch = Epoch(self.epoch.0 + 1);
+        let command = Command::TakeOver(TakeOver {
+            epoch,
+            advertise: self.config.advertise.clone(),
+            hold_ms: self.config.hold_ms,
+            nonce: self.config.nonce,
+        });
+        let request = Request { id: None, actor: None, command };
+        let record = Record {
+            version: RECORD_VERSION,
+            at: self.now.at,
+            elapsed_ms: 0,
+            requests: [request].into(),
+        };
+        self.mode = Mode::TakingOver;
+        self.asked_ms = self.now.uptime_ms;
+        self.heard_ms = self.now.uptime_ms;
+        actions.push(Action::TakeOver { epoch, body: record.encode() });
+    }
+
+    /// Stops waiting for a takeover that never came by in the log: its outcome was unknown and it
+    /// did not land.
+    fn give_up_late_takeover(&mut self) {
+        let silent_ms = self.now.uptime_ms.saturating_sub(self.heard_ms);
+        if silent_ms >= self.config.hold_ms.saturating_mul(2) {
+            self.mode = Mode::Standby;
+        }
+    }
+
+    /// Cuts the next batch, if none is in flight and there is reason for one.
+    fn cut(&mut self, actions: &mut Vec<Action>) {
+        if self.in_flight.is_some() || self.now.uptime_ms < self.retry_ms {
+            return;
+        }
+        self.expire_lapsed();
+        if self.waiting.is_empty() && self.is_due() {
+            self.ask(Command::Tick);
+        }
+        if self.waiting.is_empty() && self.now.uptime_ms < self.keep_hold_at() {
+            return;
+        }
+        let requests = self.batch();
+        let elapsed_ms = core::mem::take(&mut self.unlogged_ms);
+        let at = self.now.at.max(self.state.last().at);
+        let pieces = requests.iter().map(|waiting| waiting.bytes.as_slice());
+        let body = record::assemble(at, elapsed_ms, pieces);
+        let number = self.next;
+        actions.push(Action::Append { number, epoch: self.epoch, body: body.clone() });
+        let sent_ms = self.now.uptime_ms;
+        let flight = InFlight { number, sent_ms, elapsed_ms, at, body, requests, doubt: false };
+        self.in_flight = Some(flight);
+    }
+
+    fn is_due(&self) -> bool {
+        let due = self.state.next_due();
+        due.at.is_some_and(|at| at <= self.now.at)
+            || due.served.is_some_and(|at| at <= self.served())
+    }
+
+    fn expire_lapsed(&mut self) {
+        let served = self.served();
+        let lapsed = self.beats.lapsed(&self.state, served, limits::BATCH_COMMANDS_MAX);
+        for timer in lapsed {
+            self.ask(match timer {
+                Timer::Lease(role, token) => Command::ExpireRole(ExpireRole { role, token }),
+                Timer::Session(session) => Command::ExpireSession(ExpireSession { session }),
+            });
+        }
+    }
+
+    /// Takes what goes into the next record, and adds how far the candidates have come before
+    /// each request that may choose among them.
+    fn batch(&mut self) -> Vec<Waiting> {
+        let mut batch: Vec<Waiting> = Vec::new();
+        let mut bytes = 0;
+        while let Some(waiting) = self.waiting.front() {
+            let full = bytes + waiting.bytes.len() > limits::BATCH_BYTES_MAX;
+            if !batch.is_empty() && (full || batch.len() >= limits::BATCH_COMMANDS_MAX) {
+                break;
+            }
+            let Some(waiting) = self.waiting.pop_front() else { break };
+            self.waiting_bytes = self.waiting_bytes.saturating_sub(waiting.bytes.len());
+            bytes += waiting.bytes.len();
+            for role in self.chosen_in(&waiting.request.command) {
+                let lines = self.beats.standings(&self.state, self.served(), &role);
+                if !lines.is_empty() {
+                    let command = Command::Standings(Standings { role, lines });
+                    let request = Request { id: None, actor: None, command };
+                    let standings = Waiting::new(None, request);
+                    bytes += standings.bytes.len();
+                    batch.push(standings);
+                }
+            }
+            batch.push(waiting);
+        }
+        batch
+    }
+
+    /// Returns the roles for which a command may choose a successor.
+    fn chosen_in(&self, command: &Command) -> Vec<Name> {
+        let of_session = |session: SessionId| {
+            renewal::held_by(&self.state, session).map(|(name, _)| name.clone()).collect()
+        };
+        if let Command::Release(command) = command {
+            [command.role.clone()].into()
+        } else if let Command::HandOver(command) = command {
+            [command.role.clone()].into()
+        } else if let Command::ExpireRole(command) = command {
+            [command.role.clone()].into()
+        } else if let Command::CloseSession(command) = command {
+            of_session(command.session.id)
+        } else if let Command::ExpireSession(command) = command {
+            of_session(command.session)
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Takes back jobs that a session was given and never listed: the answer was lost.
+    pub(super) fn take_back_unlisted(&mut self, session: SessionId, served: Served) {
+        let Some(live) = self.state.sessions().live(session) else { return };
+        let patience_ms = live.ttl_ms / 3 * 2;
+        let Some(report) = self.beats.report(session) else { return };
+        let unlisted = self.state.jobs().held(session).filter(|job| {
+            let started = job.run.as_ref().map_or(served, |run| run.started.served);
+            served.since(started) >= patience_ms && !report.holds.contains_key(&job.id)
+        });
+        let jobs: Vec<TakeBackJob> = unlisted
+            .take(limits::ITEMS_MAX)
+            .map(|job| TakeBackJob { job: job.id, claim: Some(job.claim) })
+            .collect();
+        if !jobs.is_empty() {
+            self.ask(Command::TakeBack(TakeBack { jobs, cause: ReturnCause::NeverReceived }));
+        }
+    }
+
+    /// Looks again at a vacant role when one of its candidates has come further.
+    pub(super) fn promote_caught_up(&mut self, beat: &Beat) {
+        let served = self.served();
+        for (role, _) in &beat.consumed {
+            let vacant = self.state.roles().get(role).is_some_and(|r| r.held.is_none());
+            if vacant {
+                let lines = self.beats.standings(&self.state, served, role);
+                self.ask(Command::Standings(Standings { role: role.clone(), lines }));
+            }
+        }
+    }
+}

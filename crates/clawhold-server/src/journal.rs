@@ -1,0 +1,275 @@
+//! The thread that owns the log: it carries out what the replica asks, and follows the log while
+//! another server is active.
+//!
+//! One append is in flight at most. The presence lock of the engine, where it has one, is asked
+//! for at every turn of following and given back when another server has overtaken this one.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError};
+use std::time::Duration;
+
+use clawhold_core::replica::{Append, Event, LogRecord, Presence};
+use clawhold_core::units::{Epoch, RecordNumber};
+use clawhold_log::{Log, LogError, Number};
+use tracing::{info, warn};
+
+use crate::driver::Message;
+
+/// Bytes that one read of the log brings at most, beyond its first record.
+const READ_BYTES_MAX: usize = 4 * 1_024 * 1_024;
+/// How long one turn of following waits for a record.
+const FOLLOW_TURN: Duration = Duration::from_millis(5);
+/// How long reading back waits after a failure of the log.
+const READ_BACK_PAUSE: Duration = Duration::from_millis(100);
+/// Times that a failure to read is told before it is only counted.
+const COMPLAINTS_MAX: u64 = 10;
+
+/// What the log's thread is asked to do.
+#[derive(Debug)]
+pub(crate) enum Order {
+    /// Append these bytes.
+    Append { number: RecordNumber, epoch: Epoch, body: Vec<u8> },
+    /// Append a takeover.
+    TakeOver { epoch: Epoch, body: Vec<u8> },
+    /// Read from this number on, once, and return what is there.
+    ReadBack { number: RecordNumber },
+    /// Follow the log from this number on.
+    Follow { next: RecordNumber },
+    /// Stop following: this server is the active one.
+    Lead,
+    /// Keep a snapshot and drop what it makes needless.
+    Snapshot { at: RecordNumber, epoch: Epoch, bytes: Vec<u8> },
+}
+
+/// The log and how far this server has read it.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    log: Box<dyn Log>,
+    orders: Receiver<Order>,
+    driver: SyncSender<Message>,
+    next: RecordNumber,
+    following: bool,
+    presence: Option<Presence>,
+    complaints: u64,
+}
+
+impl Journal {
+    pub(crate) fn new(
+        log: Box<dyn Log>,
+        orders: Receiver<Order>,
+        driver: SyncSender<Message>,
+        next: RecordNumber,
+    ) -> Self {
+        Self { log, orders, driver, next, following: true, presence: None, complaints: 0 }
+    }
+
+    /// Works until the driver is gone.
+    pub(crate) fn run(mut self) {
+        loop {
+            let order = if self.following {
+                match self.orders.try_recv() {
+                    Ok(order) => order,
+                    Err(TryRecvError::Empty) => {
+                        if self.follow().is_none() {
+                            return;
+                        }
+                        continue;
+                    }
+                    Err(TryRecvError::Disconnected) => return,
+                }
+            } else {
+                match self.orders.recv_timeout(READ_BACK_PAUSE) {
+                    Ok(order) => order,
+                    Err(RecvTimeoutError::Timeout) => {
+                        self.claim_presence();
+                        continue;
+                    }
+                    Err(RecvTimeoutError::Disconnected) => return,
+                }
+            };
+            if self.carry_out(order).is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Carries one order out; `None` when the driver is gone.
+    fn carry_out(&mut self, order: Order) -> Option<()> {
+        match order {
+            Order::Append { number, epoch, body } => {
+                let outcome = self.append(number, epoch, &body);
+                self.tell(Event::Appended(outcome))
+            }
+            Order::TakeOver { epoch, body } => {
+                let done = self.take_over(epoch, &body);
+                self.tell(Event::TookOver(done))
+            }
+            Order::ReadBack { number } => self.read_back(number),
+            Order::Follow { next } => {
+                self.next = next;
+                self.following = true;
+                self.presence = None;
+                self.log.release_presence();
+                Some(())
+            }
+            Order::Lead => {
+                self.following = false;
+                Some(())
+            }
+            Order::Snapshot { at, epoch, bytes } => {
+                self.snapshot(at, epoch, bytes);
+                Some(())
+            }
+        }
+    }
+
+    fn append(&mut self, number: RecordNumber, epoch: Epoch, body: &[u8]) -> Append {
+        match self.log.append(Number(number.0), clawhold_log::Epoch(epoch.0), body) {
+            Ok(clawhold_log::Append::Done) => {
+                self.next = RecordNumber(number.0 + 1);
+                Append::Done
+            }
+            Ok(clawhold_log::Append::Overtaken { head }) => {
+                info!(last = head.last.0, epoch = head.epoch.0, "another server leads");
+                Append::Overtaken
+            }
+            Ok(clawhold_log::Append::Unknown { cause }) => {
+                warn!(%cause, number = number.0, "the outcome of an append is unknown");
+                Append::Unknown
+            }
+            Err(error) => {
+                self.complain("append", &error);
+                Append::Failed { reason: chain(&error) }
+            }
+        }
+    }
+
+    fn take_over(&mut self, epoch: Epoch, body: &[u8]) -> bool {
+        match self.log.take_over(clawhold_log::Epoch(epoch.0), body) {
+            // An unknown outcome is settled by following: our own takeover comes by, or another.
+            Ok(clawhold_log::TakeOver::Done { .. } | clawhold_log::TakeOver::Unknown { .. }) => {
+                true
+            }
+            Ok(clawhold_log::TakeOver::Overtaken { .. }) => false,
+            Err(error) => {
+                self.complain("takeover", &error);
+                false
+            }
+        }
+    }
+
+    fn read_back(&mut self, number: RecordNumber) -> Option<()> {
+        loop {
+            match self.read(number) {
+                Ok(records) => return self.tell(Event::Read(records)),
+                Err(error) => {
+                    self.complain("read back", &error);
+                    std::thread::sleep(READ_BACK_PAUSE);
+                }
+            }
+            if matches!(self.orders.try_recv(), Err(TryRecvError::Disconnected)) {
+                return None;
+            }
+        }
+    }
+
+    /// One turn of following; `None` when the driver is gone.
+    fn follow(&mut self) -> Option<()> {
+        self.claim_presence();
+        let after = Number(self.next.0.saturating_sub(1));
+        let read = match self.log.wait(after, FOLLOW_TURN) {
+            Ok(false) => return Some(()),
+            Ok(true) => self.read(self.next),
+            Err(error) => Err(error),
+        };
+        match read {
+            Ok(records) => {
+                if let Some(last) = records.last() {
+                    self.next = RecordNumber(last.number.0 + 1);
+                    return self.tell(Event::Read(records));
+                }
+                Some(())
+            }
+            Err(error) => {
+                self.complain("follow", &error);
+                if matches!(
+                    error,
+                    LogError::Trimmed { .. } | LogError::Damaged { .. } | LogError::Missing { .. }
+                ) {
+                    return self.driver.send(Message::Broken { reason: chain(&error) }).ok();
+                }
+                std::thread::sleep(READ_BACK_PAUSE);
+                Some(())
+            }
+        }
+    }
+
+    fn read(&mut self, from: RecordNumber) -> Result<Vec<LogRecord>, LogError> {
+        let records = self.log.read(Number(from.0), READ_BYTES_MAX)?;
+        let records = records.into_iter().map(|record| LogRecord {
+            number: RecordNumber(record.number.0),
+            epoch: Epoch(record.epoch.0),
+            body: record.body,
+        });
+        Ok(records.collect())
+    }
+
+    fn claim_presence(&mut self) {
+        if self.presence == Some(Presence::Ours) || self.presence == Some(Presence::Unsupported) {
+            return;
+        }
+        let presence = match self.log.claim_presence() {
+            clawhold_log::Presence::Held => Presence::Ours,
+            clawhold_log::Presence::HeldByOther => Presence::Others,
+            clawhold_log::Presence::Unsupported => Presence::Unsupported,
+        };
+        if self.presence != Some(presence) {
+            self.presence = Some(presence);
+            self.tell(Event::Presence(presence));
+        }
+    }
+
+    fn snapshot(&mut self, at: RecordNumber, epoch: Epoch, bytes: Vec<u8>) {
+        let mut chunks = bytes.chunks(256 * 1_024).map(<[u8]>::to_vec);
+        let at = Number(at.0);
+        match self.log.put_snapshot(at, clawhold_log::Epoch(epoch.0), &mut chunks) {
+            Ok(()) => {
+                self.trim(at);
+            }
+            Err(error) => self.complain("snapshot", &error),
+        }
+    }
+
+    /// Drops what the snapshots make needless, a bounded step at a time.
+    fn trim(&mut self, upto: Number) {
+        loop {
+            match self.log.trim(upto) {
+                Ok(0) => return,
+                Ok(_) => {}
+                Err(error) => return self.complain("trim", &error),
+            }
+        }
+    }
+
+    fn tell(&self, event: Event) -> Option<()> {
+        self.driver.send(Message::Log(event)).ok()
+    }
+
+    fn complain(&mut self, what: &str, error: &LogError) {
+        self.complaints += 1;
+        if self.complaints <= COMPLAINTS_MAX || self.complaints.is_multiple_of(100) {
+            warn!(what, error = %chain(error), count = self.complaints, "the log failed");
+        }
+    }
+}
+
+/// Returns an error's text with all its causes.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
