@@ -87,6 +87,8 @@ struct InFlight {
     requests: Vec<Waiting>,
     /// Whether the log left it open how the append ended.
     doubt: bool,
+    /// Whether it ever did.
+    was_in_doubt: bool,
 }
 
 /// What is durable and waits to be applied.
@@ -304,14 +306,22 @@ impl Replica {
     fn appended(&mut self, outcome: Append, actions: &mut Vec<Action>) {
         match outcome {
             Append::Done => self.landed(),
-            Append::Overtaken => self.stand_by(actions),
-            Append::Unknown => {
-                if let Some(flight) = &mut self.in_flight {
-                    flight.doubt = true;
-                    actions.push(Action::ReadBack { number: flight.number });
-                }
-            }
+            Append::Overtaken if !self.was_in_doubt() => self.stand_by(actions),
+            // What stands there after a doubt may be our own record that came late.
+            Append::Overtaken | Append::Unknown => self.read_back(actions),
             Append::Failed { reason } => self.append_failed(&reason, actions),
+        }
+    }
+
+    fn was_in_doubt(&self) -> bool {
+        self.in_flight.as_ref().is_some_and(|flight| flight.was_in_doubt)
+    }
+
+    fn read_back(&mut self, actions: &mut Vec<Action>) {
+        if let Some(flight) = &mut self.in_flight {
+            flight.doubt = true;
+            flight.was_in_doubt = true;
+            actions.push(Action::ReadBack { number: flight.number });
         }
     }
 

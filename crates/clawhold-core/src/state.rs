@@ -127,6 +127,7 @@ impl State {
         self.last = stamp;
         let mut step = Step { stamp, changes: Vec::new() };
         self.fall_due(&mut step);
+        self.say_all_drained(&mut step);
         if let Some(id) = &request.id {
             match self.requests.recall(id, &request.command) {
                 Recall::Unknown => {}
@@ -140,6 +141,7 @@ impl State {
             }
         }
         let answer = self.carry_out(&mut step, &request.command);
+        self.say_all_drained(&mut step);
         if let Some(id) = &request.id {
             self.requests.remember(stamp, id, &request.command, &answer);
         }

@@ -41,8 +41,8 @@ number! {
     Epoch
 }
 number! {
-    /// A fencing token: the position of the entry that granted the role. Never falls, never
-    /// repeats.
+    /// A fencing token: the position of the entry that granted the role, or the next free number
+    /// when one entry grants several. Never falls, never repeats, not even across roles.
     Token
 }
 number! {

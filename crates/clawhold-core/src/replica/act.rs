@@ -88,7 +88,16 @@ impl Replica {
         let number = self.next;
         actions.push(Action::Append { number, epoch: self.epoch, body: body.clone() });
         let sent_ms = self.now.uptime_ms;
-        let flight = InFlight { number, sent_ms, elapsed_ms, at, body, requests, doubt: false };
+        let flight = InFlight {
+            number,
+            sent_ms,
+            elapsed_ms,
+            at,
+            body,
+            requests,
+            doubt: false,
+            was_in_doubt: false,
+        };
         self.in_flight = Some(flight);
     }
 
