@@ -1,0 +1,148 @@
+//! Reading queues and jobs, a page at a time, with work bounded by the page.
+
+use alloc::vec::Vec;
+use core::ops::Bound;
+
+use super::{Counts, Job, Jobs};
+use crate::answer::JobState;
+use crate::limits;
+use crate::queue::{Queue, QueueId};
+use crate::units::{JobId, Name, SessionId};
+
+/// Which jobs are listed; `None` means all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Filter<'a> {
+    /// Those of this queue.
+    pub queue: Option<&'a Name>,
+    /// Those in this state.
+    pub state: Option<JobState>,
+}
+
+impl Jobs {
+    /// Returns a job that has not ended, or ended and is kept.
+    #[must_use]
+    pub fn job(&self, id: JobId) -> Option<&Job> {
+        self.kept.jobs.get(&id).map(|job| &**job)
+    }
+
+    /// Returns a queue.
+    #[must_use]
+    pub fn queue(&self, name: &Name) -> Option<&Queue> {
+        self.kept.queues.get(&self.queue_id(name)?)
+    }
+
+    /// Returns the queues after `after`, in the order of their names.
+    pub fn queues(&self, after: Option<&Name>) -> impl Iterator<Item = &Queue> {
+        let from = after.map_or(Bound::Unbounded, |name| Bound::Excluded(name.as_str()));
+        let names = self.index.names.range::<str, _>((from, Bound::Unbounded));
+        names.filter_map(|(_, id)| self.kept.queues.get(id))
+    }
+
+    /// Returns how many jobs of a queue are in each state.
+    #[must_use]
+    pub fn counts(&self, queue: &Queue) -> Counts {
+        self.index.queues.get(&queue.id).map_or_else(Counts::default, |index| index.counts)
+    }
+
+    /// Returns how many jobs there are that have not ended.
+    #[must_use]
+    pub fn live(&self) -> u64 {
+        self.index.live
+    }
+
+    /// Returns the jobs that match, beginning after `after`, in the order of acceptance, at most
+    /// `count_max` and never more than `PAGE_MAX`.
+    #[must_use]
+    pub fn list(&self, filter: Filter<'_>, after: Option<JobId>, count_max: usize) -> Vec<&Job> {
+        let count = count_max.min(limits::PAGE_MAX);
+        let from = JobId(after.map_or(0, |id| id.0.saturating_add(1)));
+        let queue = filter.queue.map(|name| self.queue_id(name));
+        match (queue, filter.state) {
+            (None, None) => {
+                let jobs = self.kept.jobs.range(from..);
+                jobs.take(count).map(|(_, job)| &**job).collect()
+            }
+            (None, Some(state)) => {
+                let jobs = self.index.states.range((state, from)..=(state, JobId(u64::MAX)));
+                jobs.take(count).filter_map(|(_, id)| self.job(*id)).collect()
+            }
+            (Some(None), _) => Vec::new(),
+            (Some(Some(queue)), Some(state)) => self.list_place(queue, state, from, count),
+            (Some(Some(queue)), None) => {
+                let states = JobState::ALL.into_iter();
+                let mut jobs: Vec<&Job> =
+                    states.flat_map(|state| self.list_place(queue, state, from, count)).collect();
+                jobs.sort_unstable_by_key(|job| job.id);
+                jobs.truncate(count);
+                jobs
+            }
+        }
+    }
+
+    /// Returns the jobs of one queue in one state; the audit looks at each of them.
+    pub(crate) fn each(&self, queue: QueueId, state: JobState) -> impl Iterator<Item = &Job> {
+        let places = self.index.queues.get(&queue).into_iter().flat_map(move |index| {
+            index.places.range((state, JobId(0))..=(state, JobId(u64::MAX)))
+        });
+        places.filter_map(|(_, id)| self.job(*id))
+    }
+
+    /// Returns every place in which the indexes have a job, in words. For a job in exactly one
+    /// place that is its state.
+    pub(crate) fn places(&self, job: &Job) -> Vec<&'static str> {
+        let Some(index) = self.index.queues.get(&job.queue) else { return Vec::new() };
+        let listed = |state: &JobState| {
+            let place = (*state, job.id);
+            self.index.states.contains(&place) || index.places.contains(&place)
+        };
+        let states = JobState::ALL.iter().filter(|state| listed(state));
+        let mut places: Vec<&'static str> = states.map(|state| state.as_str()).collect();
+        let waits = matches!(job.state, JobState::Queued | JobState::Returned);
+        if !waits && index.is_ready(job) {
+            places.push("ready to be handed out");
+        }
+        let held = job.holder().map(|holder| self.index.held.get(&holder));
+        if held.is_some_and(|held| held.is_none_or(|held| !held.contains(&job.id))) {
+            places.push("in nobody's hands");
+        }
+        places
+    }
+
+    /// Returns what the indexes give to a session and the jobs themselves do not.
+    pub(crate) fn held_astray(&self) -> Vec<(SessionId, JobId)> {
+        let mut astray = Vec::new();
+        for (session, held) in &self.index.held {
+            let theirs =
+                |id: &&JobId| self.job(**id).is_some_and(|job| job.holder() == Some(*session));
+            astray.extend(held.iter().filter(|id| !theirs(id)).map(|id| (*session, *id)));
+        }
+        astray
+    }
+
+    /// Returns the jobs that a session holds.
+    pub fn held(&self, session: SessionId) -> impl Iterator<Item = &Job> {
+        let held = self.index.held.get(&session).into_iter().flatten();
+        held.filter_map(|id| self.job(*id))
+    }
+
+    /// Returns how many jobs a session holds.
+    #[must_use]
+    pub fn held_count(&self, session: SessionId) -> u64 {
+        self.index.held.get(&session).map_or(0, |held| held.len() as u64)
+    }
+
+    fn list_place(&self, queue: QueueId, state: JobState, from: JobId, count: usize) -> Vec<&Job> {
+        let Some(index) = self.index.queues.get(&queue) else { return Vec::new() };
+        let jobs = index.places.range((state, from)..=(state, JobId(u64::MAX)));
+        jobs.take(count).filter_map(|(_, id)| self.job(*id)).collect()
+    }
+
+    /// Removes every job that a queue without live jobs keeps.
+    pub(crate) fn purge_all(&mut self, queue: QueueId) {
+        let Some(index) = self.index.queues.get(&queue) else { return };
+        let kept: Vec<JobId> = index.places.iter().map(|(_, id)| *id).collect();
+        for id in kept {
+            self.purge(id);
+        }
+    }
+}
