@@ -50,6 +50,9 @@ pub enum Command {
     /// Time passes: whatever is due happens.
     #[n(2)]
     Tick,
+    /// The active server says that the engine's presence lock is its own.
+    #[n(3)]
+    Present(#[n(0)] Present),
 
     /// Opens a session.
     #[n(10)]
@@ -171,6 +174,17 @@ pub struct TakeOver {
     pub hold_ms: u64,
     /// A number drawn by the server, so that it knows its own takeover when it reads it.
     #[n(3)]
+    pub nonce: u64,
+    /// Whether the engine's presence lock is its own, so that the lock's release tells its end.
+    #[n(4)]
+    pub present: bool,
+}
+
+/// See [`Command::Present`].
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Present {
+    /// The number that the server drew for its takeover.
+    #[n(0)]
     pub nonce: u64,
 }
 

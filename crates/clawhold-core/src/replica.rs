@@ -356,6 +356,7 @@ impl Replica {
         let mode = if self.stopping { Mode::Stopped } else { Mode::Standby };
         self.mode = mode;
         self.beats = Beats::default();
+        self.presence = Presence::Others;
         self.unlogged_ms = 0;
         self.heard_ms = self.now.uptime_ms;
         self.waiting_bytes = 0;

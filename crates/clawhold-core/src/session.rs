@@ -18,7 +18,7 @@ use minicbor::{Decode, Encode};
 use crate::answer::{Answer, Refusal, WorkerState};
 use crate::change::What;
 use crate::command::{
-    CloseSession, ExpireSession, Heard, OpenSession, ReturnCause, SessionKey, TakeOver,
+    CloseSession, ExpireSession, Heard, OpenSession, Present, ReturnCause, SessionKey, TakeOver,
 };
 use crate::limits;
 use crate::request::{check_range, out_of_range};
@@ -325,10 +325,19 @@ impl State {
             hold_ms: command.hold_ms,
             nonce: command.nonce,
             since: step.stamp,
+            present: command.present,
         });
         self.sessions.grace(step.stamp.served);
         self.roles.grace(step.stamp.served);
         step.note(What::Server);
+        Ok(Answer::Done)
+    }
+
+    /// Records that the active server holds the presence lock.
+    pub(crate) fn present(&mut self, command: &Present) -> Result<Answer, Refusal> {
+        let current = self.epoch;
+        let active = self.active.as_mut().filter(|active| active.nonce == command.nonce);
+        active.ok_or(Refusal::WrongEpoch { current })?.present = true;
         Ok(Answer::Done)
     }
 

@@ -61,6 +61,9 @@ pub struct ActiveServer {
     /// When it took over.
     #[n(3)]
     pub since: Stamp,
+    /// Whether it holds the engine's presence lock: whoever gets the lock knows that it is gone.
+    #[n(4)]
+    pub present: bool,
 }
 
 /// What came of one entry.
@@ -181,6 +184,7 @@ impl State {
             Command::TakeOver(command) => self.take_over(step, command),
             Command::StepDown => self.step_down(step),
             Command::Tick => Ok(Answer::Done),
+            Command::Present(command) => self.present(command),
             Command::OpenSession(command) => self.open_session(step, command),
             Command::CloseSession(command) => self.close_session(step, command),
             Command::ExpireSession(command) => self.expire_session(step, command),

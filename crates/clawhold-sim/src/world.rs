@@ -131,9 +131,9 @@ impl World {
 
     fn finish(mut self) -> Outcome {
         let states: Vec<_> = self.servers.iter().flatten().map(|s| s.replica.state()).collect();
-        let last = states.iter().map(|state| state.last().position).max();
-        let level: Vec<_> =
-            states.iter().filter(|state| Some(state.last().position) == last).collect();
+        let last =
+            states.iter().map(|state| state.last()).max_by_key(|last| (last.position, last.served));
+        let level: Vec<_> = states.iter().filter(|state| Some(state.last()) == last).collect();
         let hashes: Vec<String> = level.iter().map(|state| state.hash()).collect();
         if hashes.windows(2).any(|pair| pair[0] != pair[1]) {
             self.checker.broken.push(format!("states differ at {last:?}: {hashes:?}"));

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::{Action, InFlight, Mode, Presence, Replica, Waiting};
 use crate::beat::{Beat, Timer};
 use crate::command::{
-    Command, ExpireRole, ExpireSession, Request, ReturnCause, Standings, TakeBack, TakeBackJob,
+    Command, ExpireRole, ExpireSession, Present, Request, ReturnCause, Standings, TakeBack, TakeBackJob,
     TakeOver,
 };
 use crate::limits;
@@ -32,9 +32,10 @@ impl Replica {
         let patience_ms = hold_ms.saturating_add(hold_ms / 50);
         let silent_ms = self.now.uptime_ms.saturating_sub(self.heard_ms);
         let may = match self.presence {
-            Presence::Ours => true,
+            // Whoever held the lock is gone: was it the active server?
+            Presence::Ours if active.is_none_or(|active| active.present) => true,
             Presence::Unsupported if active.is_none() => true,
-            Presence::Others | Presence::Unsupported => silent_ms >= patience_ms,
+            Presence::Ours | Presence::Others | Presence::Unsupported => silent_ms >= patience_ms,
         };
         if !may {
             return;
@@ -45,6 +46,7 @@ impl Replica {
             advertise: self.config.advertise.clone(),
             hold_ms: self.config.hold_ms,
             nonce: self.config.nonce,
+            present: self.presence == Presence::Ours,
         });
         let request = Request { id: None, actor: None, command };
         let record = Record {
@@ -74,6 +76,7 @@ impl Replica {
             return;
         }
         self.expire_lapsed();
+        self.say_present();
         if self.waiting.is_empty() && self.is_due() {
             self.ask(Command::Tick);
         }
@@ -99,6 +102,14 @@ impl Replica {
             was_in_doubt: false,
         };
         self.in_flight = Some(flight);
+    }
+
+    /// Says that the presence lock is ours, if it came to us after the takeover.
+    fn say_present(&mut self) {
+        let unsaid = self.state.active().is_some_and(|active| !active.present);
+        if unsaid && self.presence == Presence::Ours && self.waiting.is_empty() {
+            self.ask(Command::Present(Present { nonce: self.config.nonce }));
+        }
     }
 
     fn is_due(&self) -> bool {

@@ -110,6 +110,7 @@ impl Play {
         Some(match words[0] {
             "tick" => Command::Tick,
             "take-over" => Command::TakeOver(TakeOver {
+                present: false,
                 epoch: Epoch(number(word(words, 1))),
                 advertise: Text::default(),
                 hold_ms: 1_000,

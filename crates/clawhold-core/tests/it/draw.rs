@@ -97,6 +97,7 @@ pub(crate) fn command(dice: &mut Dice, state: &State) -> Command {
 fn server_command(dice: &mut Dice, state: &State) -> Command {
     match dice.below(4) {
         0 => Command::TakeOver(TakeOver {
+            present: dice.below(2) == 0,
             epoch: Epoch(state.epoch().0 + dice.below(3)),
             advertise: Text::default(),
             hold_ms: 3_000,
