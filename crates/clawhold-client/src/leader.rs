@@ -19,7 +19,7 @@ use crate::session::{Grant, Interest, Session, SessionEnd};
 use crate::transport::Written;
 
 /// The longest wait of one request for a role.
-const POLL: Duration = Duration::from_secs(25);
+const POLL: Duration = Duration::from_secs(10);
 /// The longest sleep between two looks at the clock.
 const LOOK: Duration = Duration::from_millis(500);
 

@@ -4,6 +4,22 @@
 //! four things that a program wants to be: a [`Producer`] of jobs, a [`Worker`] that can drain, a
 //! [`Leader`] that keeps its lease or stops in time, and a [`Standby`] that takes over from it.
 //! The last three live in a [`Session`], whose beats have a thread of their own.
+//!
+//! ```no_run
+//! use clawhold_client::api::job::Outcome;
+//! use clawhold_client::{Client, Worker, stop_signal};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let client = Client::connect(&["http://127.0.0.1:7717"], None)?;
+//! let worker = Worker::builder(&client, ["mail"]).concurrency(4).handler(|job| async move {
+//!     println!("{}", job.payload().get());
+//!     Outcome::Completed { result: None }
+//! })?;
+//! let summary = worker.run(stop_signal()).await?;
+//! println!("{} completed, {} handed back", summary.completed, summary.handed_back);
+//! # Ok(())
+//! # }
+//! ```
 
 mod error;
 

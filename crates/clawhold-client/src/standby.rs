@@ -16,7 +16,7 @@ use crate::retry::Backoff;
 use crate::session::Session;
 
 /// Milliseconds for which one request waits for events.
-const POLL_MS: u64 = 25_000;
+const POLL_MS: u64 = 10_000;
 /// Events of one batch when nothing is said.
 const BATCH_DEFAULT: u64 = 256;
 
@@ -160,7 +160,11 @@ impl Standby {
             let Some(asking) = &mut self.asking else {
                 return Err(StandbyError::Over { role: self.role.clone() });
             };
-            let events = read(&self.session, &self.options, self.after);
+            let pause = match self.failures {
+                0 => Duration::ZERO,
+                failures => Backoff { first_ms: 50, longest_ms: 500 }.pause(failures),
+            };
+            let events = read(&self.session, &self.options, self.after, pause);
             let read = tokio::select! {
                 biased;
                 joined = &mut asking.0 => {
@@ -177,14 +181,13 @@ impl Standby {
                     self.after = events.last().map_or(self.after, |event| event.number);
                     return Ok(Followed::Events(events));
                 }
-                Err(error) => self.fail(error).await?,
+                Err(error) => self.fail(error)?,
             }
         }
     }
 
-    /// Waits before the stream is read again, or tells why that is pointless. A promotion that
-    /// comes meanwhile is seen after the wait.
-    async fn fail(&mut self, error: ClientError) -> Result<(), StandbyError> {
+    /// Notes that the stream could not be read, or tells why reading again is pointless.
+    fn fail(&mut self, error: ClientError) -> Result<(), StandbyError> {
         if error.is(Code::BelowFloor) {
             return Err(self.gap(self.after, &error));
         }
@@ -194,9 +197,7 @@ impl Standby {
             return Err(error.into());
         }
         self.failures = self.failures.saturating_add(1);
-        let pause = Backoff { first_ms: 50, longest_ms: 500 }.pause(self.failures);
         tracing::debug!(role = self.role, failures = self.failures, %error, "reads again");
-        tokio::time::sleep(pause).await;
         Ok(())
     }
 
@@ -249,7 +250,9 @@ async fn read(
     session: &Session,
     options: &StandbyOptions,
     after: u64,
+    pause: Duration,
 ) -> Result<Vec<Event>, ClientError> {
+    tokio::time::sleep(pause).await;
     let (after, limit, wait_ms) = (Some(after), Some(options.batch), Some(POLL_MS));
     let wanted = EventQuery { after, limit, wait_ms };
     Ok(session.client().events(&options.stream, &wanted).await?.events)

@@ -317,6 +317,17 @@ impl Client {
         result
     }
 
+    /// Sends a call once and returns the answer whatever its status is.
+    pub(crate) async fn try_once_whatever(
+        &self,
+        call: &Call,
+        time: Duration,
+    ) -> Result<Answer, ClientError> {
+        let place = self.shared.preferred.load(Ordering::Relaxed);
+        let (status, response) = self.open(call, place, Some(time)).await?;
+        self.body(call, place, status, response).await
+    }
+
     /// Opens an answer that is read piece by piece.
     pub(crate) async fn open_stream(&self, call: &Call) -> Result<Response, ClientError> {
         let place = self.shared.preferred.load(Ordering::Relaxed);
@@ -385,21 +396,35 @@ impl Client {
         status: u16,
         response: Response,
     ) -> Result<Answer, ClientError> {
+        let answer = self.body(call, place, status, response).await?;
+        if (200..300).contains(&status) {
+            return Ok(answer);
+        }
+        match serde_json::from_slice::<Problem>(&answer.body) {
+            Ok(problem) => Err(ClientError::Refused(Box::new(problem))),
+            Err(_) => {
+                let reason = answer.text().chars().take(200).collect();
+                Err(ClientError::Strange {
+                    url: answer.url,
+                    call: call.to_string(),
+                    status,
+                    reason,
+                })
+            }
+        }
+    }
+
+    async fn body(
+        &self,
+        call: &Call,
+        place: usize,
+        status: u16,
+        response: Response,
+    ) -> Result<Answer, ClientError> {
         let headers = response.headers().clone();
         let body = response.bytes().await;
         let body = body.map_err(|error| self.no_answer(call, place, Some(error)))?;
-        let url = self.url(place).to_owned();
-        if (200..300).contains(&status) {
-            return Ok(Answer { url, status, headers, body });
-        }
-        match serde_json::from_slice::<Problem>(&body) {
-            Ok(problem) => Err(ClientError::Refused(Box::new(problem))),
-            Err(_) => {
-                let text = String::from_utf8_lossy(&body);
-                let reason = text.chars().take(200).collect();
-                Err(ClientError::Strange { url, call: call.to_string(), status, reason })
-            }
-        }
+        Ok(Answer { url: self.url(place).to_owned(), status, headers, body })
     }
 
     fn no_answer(&self, call: &Call, place: usize, source: Option<reqwest::Error>) -> ClientError {

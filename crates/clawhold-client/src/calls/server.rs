@@ -45,12 +45,14 @@ impl Client {
         self.try_once(&Call::get(routes::LIVEZ, ""), time).await.is_ok()
     }
 
-    /// Tells whether a server can take requests, with its parts.
+    /// Tells whether a server can take requests, with its parts, asked once. One that cannot is
+    /// no error.
     ///
     /// # Errors
-    /// As every call; a server that is not ready answers with a status that is no problem.
-    pub async fn health(&self) -> Result<Health, ClientError> {
-        self.read(&Call::get(routes::READYZ, "verbose=1")).await
+    /// When no server answers.
+    pub async fn health(&self, time: Duration) -> Result<Health, ClientError> {
+        let call = Call::get(routes::READYZ, "verbose=1");
+        self.try_once_whatever(&call, time).await?.read(&call)
     }
 
     /// Tells whether the server that answers is the active one, asked once.

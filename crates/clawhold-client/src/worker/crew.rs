@@ -20,8 +20,9 @@ use crate::job::Job;
 use crate::retry::Backoff;
 use crate::session::{DrainOrder, Session, SessionEnd};
 
-/// Milliseconds for which one request waits for a job.
-const POLL_MS: u64 = 25_000;
+/// Milliseconds for which one request waits for a job. A server that froze is left when they are
+/// over.
+const POLL_MS: u64 = 10_000;
 /// Bytes of an error text.
 const ERROR_BYTES_MAX: usize = 2_048;
 
