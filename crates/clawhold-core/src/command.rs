@@ -178,6 +178,9 @@ pub struct TakeOver {
     /// Whether the engine's presence lock is its own, so that the lock's release tells its end.
     #[n(4)]
     pub present: bool,
+    /// Whether the former active server is known to be gone, not only silent.
+    #[n(5)]
+    pub former_gone: bool,
 }
 
 /// See [`Command::Present`].

@@ -50,6 +50,8 @@ pub struct Replica {
     /// sent: the hold counts from here.
     heard_ms: u64,
     presence: Presence,
+    /// Whether the log was asked, once the active server fell silent, if it really added nothing.
+    checking: bool,
     /// When the takeover in flight was asked.
     asked_ms: u64,
     /// Milliseconds served that no record has counted yet.
@@ -115,6 +117,7 @@ impl Replica {
             now,
             heard_ms: now.uptime_ms,
             presence: Presence::Unsupported,
+            checking: false,
             asked_ms: 0,
             unlogged_ms: 0,
             in_flight: None,
@@ -394,6 +397,10 @@ impl Replica {
                 }
                 Some(false) => self.stand_by(actions),
             }
+        }
+        let checked = core::mem::take(&mut self.checking) && records.peek().is_none();
+        if checked && self.mode == Mode::Standby && self.is_former_silent() {
+            self.lead(actions);
         }
         for record in records {
             self.take_in(record, actions)?;

@@ -320,6 +320,9 @@ impl State {
             return Err(Refusal::WrongEpoch { current: self.epoch });
         }
         self.epoch = command.epoch;
+        // A former server that may be alive confirms beats until its own hold has lapsed.
+        let former_ms = self.active.as_ref().map_or(0, |former| former.hold_ms);
+        let more_ms = if command.former_gone { 0 } else { former_ms };
         self.active = Some(ActiveServer {
             advertise: command.advertise.clone(),
             hold_ms: command.hold_ms,
@@ -327,8 +330,9 @@ impl State {
             since: step.stamp,
             present: command.present,
         });
-        self.sessions.grace(step.stamp.served);
-        self.roles.grace(step.stamp.served);
+        let from = step.stamp.served.after(more_ms);
+        self.sessions.grace(from);
+        self.roles.grace(from);
         step.note(What::Server);
         Ok(Answer::Done)
     }

@@ -3,7 +3,7 @@
 //! It believes what it was told, until its own deadline and not a moment longer. A request is
 //! sent again under the same id until it is answered.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use clawhold_core::answer::{Answer, Claimed, Refusal};
 use clawhold_core::beat::{Beat, BeatAnswer, LeadOutcome};
@@ -36,6 +36,8 @@ pub(crate) struct Client {
     pub(crate) beliefs: BTreeMap<Name, Belief>,
     /// Roles granted that no beat has confirmed.
     unconfirmed: BTreeMap<Name, Token>,
+    /// Tokens it has given up: it never acts under them again, whatever it is told.
+    given_up: BTreeSet<Token>,
     pub(crate) held: VecDeque<Claimed>,
     consumed: EventNumber,
     checkpoints: u64,
@@ -51,6 +53,7 @@ impl Client {
             session: None,
             beliefs: BTreeMap::new(),
             unconfirmed: BTreeMap::new(),
+            given_up: BTreeSet::new(),
             held: VecDeque::new(),
             consumed: EventNumber(0),
             checkpoints: 0,
@@ -167,6 +170,7 @@ impl Client {
     fn give_up(&mut self, session: SessionKey) -> Command {
         let Some((role, belief)) = self.beliefs.pop_first() else { return self.acquire(session) };
         self.unconfirmed.remove(&role);
+        self.given_up.insert(belief.token);
         if self.rng.bool() {
             let (holder, token) = (Some(session), Some(belief.token));
             let to = Successor::MostCaughtUp;
@@ -229,10 +233,16 @@ impl Client {
             }
         }
         for (role, granted) in &answer.granted {
-            self.unconfirmed.insert(role.clone(), granted.token);
+            self.adopt(role, granted.token);
         }
         let lost = &answer.superseded;
         self.held.retain(|claimed| !lost.contains(&(claimed.job, claimed.claim)));
+    }
+
+    fn adopt(&mut self, role: &Name, token: Token) {
+        if !self.given_up.contains(&token) {
+            self.unconfirmed.insert(role.clone(), token);
+        }
     }
 
     /// Takes the answer to a command.
@@ -248,7 +258,7 @@ impl Client {
                 if let Command::Acquire(acquire) = command
                     && Some(granted.session) == self.session.map(|key| key.id)
                 {
-                    self.unconfirmed.insert(acquire.role.clone(), granted.token);
+                    self.adopt(&acquire.role, granted.token);
                 }
             }
             Ok(Answer::Claimed(claimed) | Answer::Settled { claimed, .. }) => {

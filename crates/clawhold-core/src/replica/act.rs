@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use super::{Action, InFlight, Mode, Presence, Replica, Waiting};
 use crate::beat::{Beat, Timer};
 use crate::command::{
-    Command, ExpireRole, ExpireSession, Present, Request, ReturnCause, Standings, TakeBack, TakeBackJob,
-    TakeOver,
+    Command, ExpireRole, ExpireSession, Present, Request, ReturnCause, Standings, TakeBack,
+    TakeBackJob, TakeOver,
 };
 use crate::limits;
 use crate::record::{self, RECORD_VERSION, Record};
@@ -25,21 +25,39 @@ impl Replica {
         }
     }
 
+    /// Takes over from a former server that is gone, and asks the log whether a silent one has
+    /// really added nothing.
     fn try_to_lead(&mut self, actions: &mut Vec<Action>) {
+        if self.is_former_gone() {
+            self.lead(actions);
+        } else if self.is_former_silent() && !self.checking {
+            self.checking = true;
+            actions.push(Action::ReadBack { number: self.next });
+        }
+    }
+
+    /// Tells whether nobody leads: the last one stepped down, or the presence lock that it held
+    /// has come to us.
+    fn is_former_gone(&self) -> bool {
+        let active = self.state.active();
+        match self.presence {
+            Presence::Ours => active.is_none_or(|active| active.present),
+            Presence::Unsupported => active.is_none(),
+            Presence::Others => false,
+        }
+    }
+
+    /// Tells whether the hold of the active server has lapsed, as far as was heard.
+    pub(super) fn is_former_silent(&self) -> bool {
         let active = self.state.active();
         let hold_ms = active.map_or(self.config.hold_ms, |active| active.hold_ms);
         // A fiftieth more than the hold, for clocks that do not run at one pace.
         let patience_ms = hold_ms.saturating_add(hold_ms / 50);
-        let silent_ms = self.now.uptime_ms.saturating_sub(self.heard_ms);
-        let may = match self.presence {
-            // Whoever held the lock is gone: was it the active server?
-            Presence::Ours if active.is_none_or(|active| active.present) => true,
-            Presence::Unsupported if active.is_none() => true,
-            Presence::Ours | Presence::Others | Presence::Unsupported => silent_ms >= patience_ms,
-        };
-        if !may {
-            return;
-        }
+        self.now.uptime_ms.saturating_sub(self.heard_ms) >= patience_ms
+    }
+
+    /// Asks the log to make this server the active one.
+    pub(super) fn lead(&mut self, actions: &mut Vec<Action>) {
         let epoch = Epoch(self.epoch.0 + 1);
         let command = Command::TakeOver(TakeOver {
             epoch,
@@ -47,6 +65,7 @@ impl Replica {
             hold_ms: self.config.hold_ms,
             nonce: self.config.nonce,
             present: self.presence == Presence::Ours,
+            former_gone: self.is_former_gone(),
         });
         let request = Request { id: None, actor: None, command };
         let record = Record {

@@ -111,6 +111,7 @@ impl Play {
             "tick" => Command::Tick,
             "take-over" => Command::TakeOver(TakeOver {
                 present: false,
+                former_gone: true,
                 epoch: Epoch(number(word(words, 1))),
                 advertise: Text::default(),
                 hold_ms: 1_000,

@@ -98,6 +98,7 @@ fn server_command(dice: &mut Dice, state: &State) -> Command {
     match dice.below(4) {
         0 => Command::TakeOver(TakeOver {
             present: dice.below(2) == 0,
+            former_gone: dice.below(2) == 0,
             epoch: Epoch(state.epoch().0 + dice.below(3)),
             advertise: Text::default(),
             hold_ms: 3_000,
@@ -232,7 +233,7 @@ fn new_job(dice: &mut Dice, state: &State) -> NewJob {
             _ => Due::Now,
         },
         unique: dice.maybe(20, Dice::key),
-        order: dice.maybe(30, Dice::key),
+        order: dice.maybe(50, Dice::key),
         retry: RetryRule {
             attempts_max: dice.count(5),
             first_ms: dice.below(100),
@@ -246,12 +247,15 @@ fn operator_command(dice: &mut Dice, state: &State) -> Command {
     let queue = dice.name(&QUEUES);
     match dice.below(12) {
         0 | 1 => Command::CancelJobs(CancelJobs {
-            jobs: some_jobs(dice, state),
+            jobs: some_jobs(dice, state, &JobState::ALL),
             grace_ms: dice.below(2) * dice.below(300),
         }),
-        2 | 3 => Command::RetryJobs(RetryJobs { jobs: some_jobs(dice, state) }),
+        2 | 3 => {
+            let states = [JobState::Failed, JobState::Cancelled, JobState::Scheduled];
+            Command::RetryJobs(RetryJobs { jobs: some_jobs(dice, state, &states) })
+        }
         4 | 5 => {
-            let jobs = some_jobs(dice, state);
+            let jobs = some_jobs(dice, state, &JobState::ALL);
             let jobs = jobs.into_iter().map(|job| TakeBackJob { job, claim: None }).collect();
             let causes =
                 [ReturnCause::Operator, ReturnCause::SessionLost, ReturnCause::NeverReceived];
@@ -279,9 +283,10 @@ fn set_queue(dice: &mut Dice, queue: Name) -> Command {
     })
 }
 
-fn some_jobs(dice: &mut Dice, state: &State) -> Vec<JobId> {
-    let states = [JobState::Running, *dice.pick(&JobState::ALL).unwrap()];
-    let filter = Filter { queue: None, state: dice.pick(&states).copied() };
+/// Draws jobs in one of these states or, now and then, in any.
+fn some_jobs(dice: &mut Dice, state: &State, states: &[JobState]) -> Vec<JobId> {
+    let one = if dice.chance(90) { dice.pick(states) } else { dice.pick(&JobState::ALL) };
+    let filter = Filter { queue: None, state: one.copied() };
     let jobs: Vec<&Job> = state.jobs().list(filter, None, 1_000);
     let mut picked: Vec<JobId> =
         (0..3).filter_map(|_| dice.pick(&jobs)).map(|job| job.id).collect();
