@@ -173,32 +173,40 @@ pub struct Audit {
     pub queue: Option<String>,
     /// Whether every job has exactly one owner.
     pub ok: bool,
-    /// Jobs by state.
+    /// Queues that were looked at.
+    pub queues: u64,
+    /// Their jobs by state.
     pub jobs: JobCounts,
-    /// Live workers that hold a job.
-    pub holders: u64,
-    /// Workers that hold a job and were not heard of since the active server took over; what
-    /// they hold is known by the record only.
-    pub unheard: u64,
+    /// Jobs that have not ended.
+    pub live: u64,
+    /// Jobs on their way from one place to another.
+    pub in_transit: u64,
     /// What does not match, at most 1000.
     pub mismatches: Vec<Mismatch>,
     /// How many mismatches there are.
     pub mismatches_count: u64,
+    /// Live sessions that were not heard of since the active server took over, at most 1000: what
+    /// they hold is known by the record alone.
+    pub unheard: Vec<u64>,
+    /// How many such sessions there are.
+    pub unheard_count: u64,
 }
 
-/// One job, or one belief about a job, that does not match.
+/// One thing that does not match.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Mismatch {
-    /// What kind, in one word: `without_owner`, `two_owners`, `holder_gone`, `stale_belief`, ….
+    /// What is wrong: `job without owner`, `held by a worker, not by the record`,
+    /// `returned but not placed`, `held by a session that is over`, `not in exactly one place` or
+    /// `counters do not add up`.
     pub kind: String,
-    /// The job.
-    pub job: u64,
-    /// Its queue, when the job is known.
+    /// The job, if it is about one.
+    pub job: Option<u64>,
+    /// The queue, if it is known.
     pub queue: Option<String>,
-    /// The worker that is involved.
+    /// The worker, if it is about one.
     pub worker: Option<u64>,
-    /// The claim that is involved.
+    /// The claim that the record or the worker names.
     pub claim: Option<u64>,
-    /// The whole finding as a sentence.
+    /// The facts as a sentence.
     pub detail: String,
 }

@@ -1,0 +1,109 @@
+//! One call: who asks, under which request id; and how a write is answered.
+
+use axum::Json;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderName, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use clawhold_api::error::{Code, Problem};
+use clawhold_api::routes;
+use clawhold_core::answer::Answer;
+use clawhold_core::command::{Command, Request};
+use clawhold_core::replica::{Mode, Replica};
+use clawhold_core::units::{Name, RequestId};
+use serde::Serialize;
+
+use super::Room;
+use super::error::Rejected;
+use crate::driver::Failure;
+use crate::forward::Actor;
+
+/// Who asks, and under which request id.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    pub(super) id: Option<RequestId>,
+    pub(super) actor: Name,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Call {
+    type Rejection = Rejected;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Rejected> {
+        let mut values = parts.headers.get_all(routes::IDEMPOTENCY_KEY).iter();
+        let id = values.next().map(request_id).transpose()?;
+        if values.next().is_some() {
+            return Err(bad_key("several", "one"));
+        }
+        let actor = parts.extensions.get::<Actor>().map(|actor| actor.0.clone());
+        Ok(Self { id, actor: actor.unwrap_or_else(local) })
+    }
+}
+
+fn request_id(value: &HeaderValue) -> Result<RequestId, Rejected> {
+    let text = String::from_utf8_lossy(value.as_bytes());
+    RequestId::parse(&text).map_err(|_| bad_key(&text, "1 to 64 visible ASCII characters"))
+}
+
+fn bad_key(value: &str, allowed: &str) -> Rejected {
+    Problem::field(Code::BadRequest, routes::IDEMPOTENCY_KEY, value, allowed).into()
+}
+
+fn local() -> Name {
+    Name::parse("local").expect("`local` is a name")
+}
+
+/// What came of a write, and where it stands in the log.
+#[derive(Clone, Debug)]
+pub(super) struct Written<T> {
+    pub(super) position: u64,
+    pub(super) replayed: bool,
+    pub(super) body: T,
+}
+
+impl<T: Serialize> IntoResponse for Written<T> {
+    fn into_response(self) -> Response {
+        let mut response = Json(self.body).into_response();
+        let headers = response.headers_mut();
+        headers.insert(HeaderName::from_static(routes::POSITION), HeaderValue::from(self.position));
+        if self.replayed {
+            let replayed = HeaderName::from_static(routes::REPLAYED);
+            headers.insert(replayed, HeaderValue::from_static("true"));
+        }
+        response
+    }
+}
+
+impl Room {
+    /// Submits a command and answers with what `view` makes of it, at the entry's own position.
+    pub(super) async fn write<T: Send + 'static>(
+        &self,
+        call: Call,
+        command: Command,
+        view: impl FnOnce(&Replica, &Answer) -> Result<T, Rejected> + Send + 'static,
+    ) -> Result<Written<T>, Rejected> {
+        let request = Request { id: call.id, actor: Some(call.actor), command };
+        let written = self.handle.submit(request, move |replica, applied| {
+            let answer = applied.answer.as_ref().map_err(Rejected::from)?;
+            let body = view(replica, answer)?;
+            let position = replica.state().last().position.0;
+            Ok(Written { position, replayed: applied.replayed, body })
+        });
+        written.await?
+    }
+
+    /// Reads at the current position, if this server is the active one.
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        view: impl FnOnce(&Replica) -> Result<T, Rejected> + Send + 'static,
+    ) -> Result<T, Rejected> {
+        let read = self.handle.read(move |replica| {
+            if replica.mode() == Mode::Active {
+                return view(replica);
+            }
+            let active = replica.state().active().map(|active| active.advertise.as_str());
+            let active_url = active.filter(|url| !url.is_empty()).map(str::to_owned);
+            Err(Failure::NotActive { active_url }.into())
+        });
+        read.await?
+    }
+}

@@ -1,0 +1,155 @@
+//! Claims: jobs handed out, now or when there are some; and how claims end.
+//!
+//! A claim that would get nothing is not logged: it waits in line, or comes back empty. Whoever
+//! goes away while waiting leaves the line and takes nothing.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use clawhold_api::job as wire;
+use clawhold_core::answer::{Answer, Claimed, Refusal, SettledAs};
+use clawhold_core::command::{Claim, Command, SessionKey, Settle, Wanted};
+use clawhold_core::replica::Replica;
+
+use super::body::Body;
+use super::call::{Call, Written};
+use super::error::{Rejected, problem_of};
+use super::waiters::claimable;
+use super::{Room, convert, view};
+use crate::clock;
+
+pub(super) async fn claim(
+    State(room): State<Room>,
+    call: Call,
+    Body(body): Body<wire::Claim>,
+) -> Result<Response, Rejected> {
+    let wait_ms = convert::wait_ms(body.wait_ms)?;
+    let session = convert::session("session", &body.session)?;
+    let wanted = convert::wanted("", &body.queues, body.max.unwrap_or(1))?;
+    let waited = tokio::time::timeout(
+        Duration::from_millis(wait_ms),
+        room.claim_when_ready(&call, session, &wanted, wait_ms > 0),
+    );
+    match waited.await {
+        Ok(Ok(Some(claimed))) => Ok(claimed.into_response()),
+        Ok(Ok(None)) | Err(_) => Ok(Json(wire::Claimed { jobs: Vec::new() }).into_response()),
+        Ok(Err(rejected)) => Err(rejected),
+    }
+}
+
+impl Room {
+    /// Claims as soon as there is something to claim; `None` when there is nothing and the
+    /// caller does not wait.
+    async fn claim_when_ready(
+        &self,
+        call: &Call,
+        session: SessionKey,
+        wanted: &Wanted,
+        waits: bool,
+    ) -> Result<Option<Written<wire::Claimed>>, Rejected> {
+        // In line before the first look, so that no change is missed.
+        let place = waits.then(|| self.hub.claims.enlist(session.id, wanted.clone()));
+        loop {
+            if self.is_ready(session, wanted.clone()).await? {
+                let claimed = self.claim_now(call.clone(), session, wanted.clone()).await?;
+                if !claimed.body.jobs.is_empty() {
+                    return Ok(Some(claimed));
+                }
+            }
+            let Some(place) = &place else { return Ok(None) };
+            place.woken().await;
+        }
+    }
+
+    /// Tells whether a claim would get something, without a trace in the log.
+    async fn is_ready(&self, session: SessionKey, wanted: Wanted) -> Result<bool, Rejected> {
+        let look = self.read(move |replica| {
+            let sessions = replica.state().sessions();
+            let worker = sessions.prove(session).map_err(|over| Rejected::from(&over))?;
+            if worker.drain.is_some() {
+                return Err(Rejected::from(&Refusal::Draining));
+            }
+            // A session that is no worker is refused by the core, in its words.
+            Ok(worker.slots == 0 || claimable(replica, session.id, &wanted))
+        });
+        look.await
+    }
+
+    async fn claim_now(
+        &self,
+        call: Call,
+        session: SessionKey,
+        wanted: Wanted,
+    ) -> Result<Written<wire::Claimed>, Rejected> {
+        let command = Command::Claim(Claim { session, wanted });
+        let written = self.write(call, command, |replica, answer| {
+            let Answer::Claimed(claimed) = answer else { return Err(Rejected::broken("claim")) };
+            Ok(wire::Claimed { jobs: show_claimed(replica, claimed) })
+        });
+        written.await
+    }
+}
+
+pub(super) async fn settle(
+    State(room): State<Room>,
+    call: Call,
+    Body(body): Body<wire::Settle>,
+) -> Result<Written<wire::Settled>, Rejected> {
+    let next = body.next.as_ref();
+    let next = next.map(|next| convert::wanted("next.", &next.queues, next.max)).transpose()?;
+    let command = Settle {
+        session: convert::session("session", &body.session)?,
+        settlements: convert::settlements(&body.settlements)?,
+        next,
+    };
+    let written = room.write(call, Command::Settle(command), move |replica, answer| {
+        let Answer::Settled { results, claimed } = answer else {
+            return Err(Rejected::broken("settle"));
+        };
+        let results = body.settlements.iter().zip(results);
+        let results = results.map(|(asked, result)| show_result(asked.job, result)).collect();
+        Ok(wire::Settled { results, jobs: show_claimed(replica, claimed) })
+    });
+    written.await
+}
+
+fn show_result(job: u64, result: &Result<SettledAs, Refusal>) -> wire::SettleResult {
+    let (state, retry_at, problem) = match result {
+        Ok(SettledAs::Completed) => (Some(wire::JobState::Completed), None, None),
+        Ok(SettledAs::RetryAt(at)) => {
+            (Some(wire::JobState::Scheduled), Some(clock::rfc3339(*at)), None)
+        }
+        Ok(SettledAs::Failed) => (Some(wire::JobState::Failed), None, None),
+        Ok(SettledAs::Returned) => (Some(wire::JobState::Returned), None, None),
+        Ok(SettledAs::Cancelled) => (Some(wire::JobState::Cancelled), None, None),
+        Err(refusal) => (None, None, Some(problem_of(refusal))),
+    };
+    wire::SettleResult { job, state, retry_at, problem }
+}
+
+/// Returns jobs as they were handed out. One that is not under that claim any more, which a
+/// repeated request may find, is left out: whoever asks holds it no longer.
+fn show_claimed(replica: &Replica, claimed: &[Claimed]) -> Vec<wire::ClaimedJob> {
+    let jobs = replica.state().jobs();
+    let shown = claimed.iter().filter_map(|claimed| {
+        let job = jobs.job(claimed.job).filter(|job| job.claim == claimed.claim)?;
+        let run = job.run.as_deref()?;
+        Some(wire::ClaimedJob {
+            id: job.id.0,
+            claim: job.claim.0,
+            queue: jobs.queue_of(job).to_string(),
+            payload: convert::json(&job.payload),
+            priority: job.priority.into(),
+            attempt: u64::from(job.attempts).saturating_add(1),
+            losses: job.losses.into(),
+            hand_backs: job.hand_backs.into(),
+            checkpoint: job.checkpoint().map(|kept| convert::json(&kept.bytes)),
+            timeout_ms: job.rule().timeout_ms,
+            progress_ms: Some(run.progress_ms).filter(|ms| *ms > 0),
+            created: view::moment(job.created),
+        })
+    });
+    shown.collect()
+}

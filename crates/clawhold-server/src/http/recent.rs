@@ -1,0 +1,152 @@
+//! The latest changes, kept so that a reader that was cut off can go on where it was.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use clawhold_core::change::Change;
+use clawhold_core::units::Position;
+use tokio::sync::watch;
+
+/// Changes kept.
+const CHANGES_MAX: usize = 50_000;
+/// Changes that one look brings, beyond those of its last position.
+const LOOK_MAX: usize = 500;
+
+/// The latest changes.
+#[derive(Debug)]
+pub(super) struct Recent {
+    kept: Mutex<Kept>,
+    latest: watch::Sender<Position>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// Every change after this position, up to the latest, is kept.
+    floor: Position,
+    changes: VecDeque<Change>,
+}
+
+/// What a reader finds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// These come next, all changes of each position together; maybe none.
+    Changes(Vec<Change>),
+    /// What comes next is no longer kept; all is known up to this position again.
+    Gone(Position),
+}
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self { kept: Mutex::default(), latest: watch::Sender::new(Position(0)) }
+    }
+}
+
+impl Recent {
+    /// Forgets everything up to `position`: changes were missed.
+    pub(super) fn skip_to(&self, position: Position) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.floor = kept.floor.max(position);
+        let floor = kept.floor;
+        kept.changes.retain(|change| change.position > floor);
+        drop(kept);
+        self.tell(position);
+    }
+
+    /// Keeps changes, in the order of their positions.
+    pub(super) fn keep(&self, changes: &[Change]) {
+        let Some(last) = changes.last().map(|change| change.position) else { return };
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let floor = kept.floor;
+        let fresh = changes.iter().filter(|change| change.position > floor);
+        kept.changes.extend(fresh.cloned());
+        while kept.changes.len() > CHANGES_MAX {
+            let Some(gone) = kept.changes.pop_front() else { break };
+            kept.floor = gone.position;
+            while kept.changes.front().is_some_and(|change| change.position == gone.position) {
+                kept.changes.pop_front();
+            }
+        }
+        drop(kept);
+        self.tell(last);
+    }
+
+    /// Returns the position that the latest change is known up to.
+    pub(super) fn latest(&self) -> Position {
+        *self.latest.borrow()
+    }
+
+    /// Returns a receiver that is woken when there are more changes.
+    pub(super) fn subscribe(&self) -> watch::Receiver<Position> {
+        self.latest.subscribe()
+    }
+
+    /// Returns what comes after `after`.
+    pub(super) fn after(&self, after: Position) -> Found {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let latest = self.latest();
+        if after < kept.floor || after > latest {
+            return Found::Gone(latest.max(kept.floor));
+        }
+        let from = kept.changes.partition_point(|change| change.position <= after);
+        let mut found: Vec<Change> = Vec::new();
+        for change in kept.changes.range(from..) {
+            let full = found.len() >= LOOK_MAX;
+            if full && found.last().is_some_and(|last| last.position != change.position) {
+                break;
+            }
+            found.push(change.clone());
+        }
+        Found::Changes(found)
+    }
+
+    fn tell(&self, position: Position) {
+        self.latest.send_if_modified(|latest| {
+            let moved = position > *latest;
+            *latest = position.max(*latest);
+            moved
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clawhold_core::change::What;
+
+    use super::*;
+
+    fn change(position: u64) -> Change {
+        Change { position: Position(position), what: What::Server }
+    }
+
+    #[test]
+    fn a_reader_goes_on_where_it_was_and_gets_whole_positions() {
+        let recent = Recent::default();
+        recent.skip_to(Position(10));
+        recent.keep(&[change(9), change(11), change(11), change(14)]);
+        let found = recent.after(Position(10));
+        assert_eq!(found, Found::Changes(vec![change(11), change(11), change(14)]));
+        assert_eq!(recent.after(Position(11)), Found::Changes(vec![change(14)]));
+        assert_eq!(recent.after(Position(14)), Found::Changes(Vec::new()));
+    }
+
+    #[test]
+    fn a_reader_that_is_too_far_behind_or_ahead_is_told_so() {
+        let recent = Recent::default();
+        recent.skip_to(Position(10));
+        assert_eq!(recent.after(Position(9)), Found::Gone(Position(10)));
+        assert_eq!(recent.after(Position(99)), Found::Gone(Position(10)));
+    }
+
+    #[test]
+    fn the_oldest_positions_go_as_a_whole() {
+        let recent = Recent::default();
+        for position in 1..=CHANGES_MAX as u64 {
+            recent.keep(&[change(position), change(position)]);
+        }
+        let floor = CHANGES_MAX as u64 / 2;
+        assert_eq!(recent.after(Position(floor - 1)), Found::Gone(recent.latest()));
+        let Found::Changes(found) = recent.after(Position(floor)) else { panic!("kept") };
+        assert_eq!(found.len(), LOOK_MAX);
+        assert_eq!(found[0].position, Position(floor + 1));
+    }
+}
