@@ -143,22 +143,22 @@ async fn an_empty_claim_leaves_no_trace_and_a_waiting_one_is_woken() {
     let worker = server.session("ana", &["mail"], 1).await;
     let before = server.position().await;
     let ask = json!({"session": worker, "queues": ["mail"]});
-    let empty = server.done(routes::JOB_CLAIM, ask.clone()).await;
-    assert_eq!(empty["jobs"], json!([]));
+    for _ in 0..60 {
+        let empty = server.done(routes::JOB_CLAIM, ask.clone()).await;
+        assert_eq!(empty["jobs"], json!([]));
+    }
     let waits = json!({"session": worker, "queues": ["mail"], "wait_ms": 50});
     assert_eq!(server.done(routes::JOB_CLAIM, waits).await["jobs"], json!([]));
-    let claims = server.read("/v1/status").await;
-    assert_eq!(claims["server"]["epoch"], 1);
+    // The server keeps its hold on the log by entries of its own, a few a second.
+    let entries = server.position().await - before;
+    assert!(entries < 30, "61 empty claims and {entries} entries");
     let waits = json!({"session": worker, "queues": ["mail"], "wait_ms": 60_000});
     let waiting = server.done(routes::JOB_CLAIM, waits);
     let feeding = server.done(routes::JOBS, json!({"jobs": [{"queue": "mail", "payload": null}]}));
     let (claimed, fed) = tokio::join!(waiting, feeding);
     assert_eq!(claimed["jobs"][0]["id"], fed["jobs"][0]["id"]);
-    // One entry each for the job and its claim; the server itself may add ticks, the empty claims
-    // nothing.
     let queue = server.read("/v1/queues/mail").await;
     assert_eq!(queue["totals"]["claimed"], 1);
-    assert!(server.position().await >= before + 2);
 }
 
 #[tokio::test]
@@ -410,18 +410,26 @@ async fn no_route_takes_a_bad_body_and_nothing_happens() {
     assert_eq!((&status["sessions"], &status["queues"]["count"]), (&json!(0), &json!(0)));
 }
 
+const KEY: &str = "1.0123456789abcdef";
+
 #[tokio::test]
 async fn each_field_out_of_range_is_named() {
     let server = Server::start().await;
-    let key = "1.0123456789abcdef";
-    let long = "x".repeat(101);
-    let job = |extra: Value| {
-        let mut job = json!({"queue": "q", "payload": 1});
-        job.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
-        json!({"jobs": [job]})
-    };
-    let many: Vec<u64> = (0..1_001).collect();
-    let cases = [
+    for (path, body, field) in bad_sessions_and_roles().into_iter().chain(bad_jobs_and_streams()) {
+        let problem = server.refused(path, body).await;
+        assert_eq!(problem.field.as_deref(), Some(field), "{path}: {}", problem.detail);
+        assert!((400..500).contains(&problem.status) && problem.nothing_happened, "{path}");
+    }
+    let status = server.read(routes::STATUS).await;
+    assert_eq!((&status["sessions"], &status["queues"]["count"]), (&json!(0), &json!(0)));
+    assert_eq!((&status["streams"], &status["roles"]["vacant"]), (&json!(0), &json!(0)));
+}
+
+type Case = (&'static str, Value, &'static str);
+
+fn bad_sessions_and_roles() -> Vec<Case> {
+    let (key, long) = (KEY, "x".repeat(101));
+    vec![
         ("/v1/sessions", json!({"label": ""}), "label"),
         ("/v1/sessions", json!({"label": long}), "label"),
         ("/v1/sessions", json!({"label": "-flag"}), "label"),
@@ -451,6 +459,18 @@ async fn each_field_out_of_range_is_named() {
         ("/v1/roles/r/acquire", json!({"session": key, "stream": "a b"}), "stream"),
         ("/v1/roles/r/hand-over", json!({"to": "a b"}), "to"),
         ("/v1/roles/r/ask-hand-over", json!({"within_ms": 0}), "within_ms"),
+    ]
+}
+
+fn bad_jobs_and_streams() -> Vec<Case> {
+    let key = KEY;
+    let job = |extra: Value| {
+        let mut job = json!({"queue": "q", "payload": 1});
+        job.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        json!({"jobs": [job]})
+    };
+    let many: Vec<u64> = (0..1_001).collect();
+    vec![
         ("/v1/queues/q/gate", json!({"within_ms": 0}), "within_ms"),
         ("/v1/queues/q/pause", json!({"reason": "\u{0}"}), "reason"),
         ("/v1/jobs", json!({"jobs": []}), "jobs"),
@@ -485,16 +505,7 @@ async fn each_field_out_of_range_is_named() {
             json!({"role": "r", "session": key, "token": 1, "position": {"stream": "", "through": 1}}),
             "position.stream",
         ),
-    ];
-    let before = server.read(routes::HASH).await;
-    for (path, body, field) in cases {
-        let problem = server.refused(path, body).await;
-        assert_eq!(problem.field.as_deref(), Some(field), "{path}: {}", problem.detail);
-        assert!((400..500).contains(&problem.status) && problem.nothing_happened, "{path}");
-    }
-    let after = server.read(routes::STATUS).await;
-    assert_eq!((&after["sessions"], &after["jobs"]["queued"]), (&json!(0), &json!(0)));
-    assert!(before["position"].is_u64());
+    ]
 }
 
 #[tokio::test]
