@@ -134,7 +134,7 @@ fn a_long_queue_does_not_starve_a_short_one() {
     );
 }
 
-/// Statement 36 without returns: priority first, then the order of acceptance.
+/// priority first, then the order of acceptance.
 #[test]
 fn the_highest_priority_goes_first_and_then_the_oldest() {
     check(
@@ -414,7 +414,6 @@ fn what_can_be_claimed_is_known_without_an_entry() {
     assert!(claimable("ben"));
 }
 
-/// Target of 1,000,000 queued jobs: a claim does not look at what it leaves alone.
 #[test]
 fn a_page_of_a_list_goes_on_where_the_last_one_ended() {
     let (world, _) = play(
@@ -448,5 +447,6 @@ fn a_page_of_a_list_goes_on_where_the_last_one_ended() {
         [1, 2] [3, 6]
         [1, 2] [4]
         [3, 6] [7]
-    "#]].assert_eq(&told);
+    "#]]
+    .assert_eq(&told);
 }

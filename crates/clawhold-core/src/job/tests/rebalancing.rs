@@ -350,7 +350,8 @@ fn the_audit_compares_the_record_with_what_workers_report() {
     report(&mut beats, &world, "ben", 100, &[(3, 1)]);
     expect![[r#"
         position 7 live 3 in transit 0 mismatches 0 unknown [3]
-    "#]].assert_eq(&told(&world, &beats, 100));
+    "#]]
+    .assert_eq(&told(&world, &beats, 100));
     report(&mut beats, &world, "ana", 250, &[(1, 1), (77, 1)]);
     report(&mut beats, &world, "ben", 250, &[(3, 1), (2, 1)]);
     expect![[r#"
@@ -359,7 +360,8 @@ fn the_audit_compares_the_record_with_what_workers_report() {
         held by a worker, not by the record: job 77, the record has no such job
         held by a worker, not by the record: job 2, by the record it is running under claim 1
         held by a worker, not by the record: job 3, by the record it is completed under claim 1
-    "#]].assert_eq(&told(&world, &beats, 250));
+    "#]]
+    .assert_eq(&told(&world, &beats, 250));
 }
 
 /// Statement 68.
@@ -381,7 +383,8 @@ fn the_audit_finds_a_job_in_two_places() {
         position 4 live 2 in transit 0 mismatches 2 unknown [1, 2]
         not in exactly one place: job 1, it is running by its state, and found returned and running
         not in exactly one place: job 2, it is queued, and in the hands of session 2
-    "#]].assert_eq(&told(&world, &Beats::default(), 2));
+    "#]]
+    .assert_eq(&told(&world, &Beats::default(), 2));
     assert!(crate::check::check(&world.state).is_err());
 }
 
@@ -398,7 +401,8 @@ fn the_audit_names_what_waits_too_long() {
     expect![[r#"
         position 4 live 1 in transit 0 mismatches 1 unknown [1]
         returned but not placed: job 1, it has waited for 30001 ms
-    "#]].assert_eq(&told(&world, &Beats::default(), 30_003));
+    "#]]
+    .assert_eq(&told(&world, &Beats::default(), 30_003));
 }
 
 fn report(beats: &mut Beats, world: &World, label: &str, heard: u64, holds: &[(u64, u64)]) {
