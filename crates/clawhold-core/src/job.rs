@@ -38,7 +38,6 @@ mod settle;
 #[cfg(test)]
 pub(crate) mod tests;
 
-
 pub use self::index::Counts;
 pub use self::list::Filter;
 
