@@ -19,9 +19,7 @@ mod gate;
 pub use self::gate::{Closed, Gate};
 
 /// A queue as the jobs refer to it. Never repeated, whatever is removed.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
 #[cbor(transparent)]
 pub struct QueueId(#[n(0)] pub u32);
 
