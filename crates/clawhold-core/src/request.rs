@@ -64,6 +64,11 @@ impl Requests {
         }
     }
 
+    /// Tells whether the answer to a request with this id is kept.
+    pub(crate) fn knows(&self, id: &RequestId) -> bool {
+        self.by_id.contains_key(id)
+    }
+
     /// Keeps the answer to a request whose id is not known.
     pub(crate) fn remember(
         &mut self,

@@ -15,7 +15,7 @@ use crate::request::{Recall, Requests};
 use crate::role::Roles;
 use crate::session::Sessions;
 use crate::stream::Streams;
-use crate::units::{Epoch, Position, Served, Stamp, Text, Timestamp};
+use crate::units::{Epoch, Position, RequestId, Served, Stamp, Text, Timestamp};
 
 /// Everything that is true at one position of the log.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -145,7 +145,9 @@ impl State {
         }
         let answer = self.carry_out(&mut step, &request.command);
         self.say_all_drained(&mut step);
-        if let Some(id) = &request.id {
+        // A claim that got nothing did nothing: the same request may well get something later.
+        let empty = matches!(&answer, Ok(Answer::Claimed(claimed)) if claimed.is_empty());
+        if let Some(id) = request.id.as_ref().filter(|_| !empty) {
             self.requests.remember(stamp, id, &request.command, &answer);
         }
         Applied { answer, replayed: false, changes: step.changes }
@@ -219,6 +221,12 @@ impl State {
             Command::Append(command) => self.streams.append(step, command),
             Command::Commit(command) => self.commit(step, command),
         }
+    }
+
+    /// Tells whether the answer to a request with this id is kept.
+    #[must_use]
+    pub fn knows(&self, id: &RequestId) -> bool {
+        self.requests.knows(id)
     }
 
     /// Returns the stamp of the last entry.

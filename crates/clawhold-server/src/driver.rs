@@ -89,7 +89,7 @@ pub struct Standing {
 
 /// The way to the driver's thread.
 #[derive(Clone, Debug)]
-pub struct Handle {
+pub(crate) struct Handle {
     messages: SyncSender<Message>,
     changes: broadcast::Sender<Arc<[Change]>>,
     standing: watch::Receiver<Standing>,
@@ -114,7 +114,7 @@ impl Handle {
     ///
     /// # Errors
     /// [`Failure`]; only [`Failure::OutcomeUnknown`] leaves open whether it happened.
-    pub async fn submit<T: Send + 'static>(
+    pub(crate) async fn submit<T: Send + 'static>(
         &self,
         request: Request,
         view: impl FnOnce(&Replica, &Applied) -> T + Send + 'static,
@@ -134,7 +134,7 @@ impl Handle {
     ///
     /// # Errors
     /// [`Failure::Overloaded`] or [`Failure::Stopping`].
-    pub async fn read<T: Send + 'static>(
+    pub(crate) async fn read<T: Send + 'static>(
         &self,
         view: impl FnOnce(&Replica) -> T + Send + 'static,
     ) -> Result<T, Failure> {
@@ -150,7 +150,7 @@ impl Handle {
     ///
     /// # Errors
     /// [`Failure`] when this server cannot confirm it.
-    pub async fn beat(&self, beat: Beat) -> Result<Result<BeatAnswer, Refusal>, Failure> {
+    pub(crate) async fn beat(&self, beat: Beat) -> Result<Result<BeatAnswer, Refusal>, Failure> {
         let (reply, receiver) = oneshot::channel();
         self.send(Message::Beat { beat: Box::new(beat), reply })?;
         match tokio::time::timeout(OUTCOME_TIMEOUT, receiver).await {
@@ -162,18 +162,18 @@ impl Handle {
     /// Returns a receiver that is woken with the changes of each batch applied. One that lags too
     /// far is told so and must read anew.
     #[must_use]
-    pub fn changes(&self) -> broadcast::Receiver<Arc<[Change]>> {
+    pub(crate) fn changes(&self) -> broadcast::Receiver<Arc<[Change]>> {
         self.changes.subscribe()
     }
 
     /// Returns what this server is, and wakes its receiver whenever that changes.
     #[must_use]
-    pub fn standing(&self) -> watch::Receiver<Standing> {
+    pub(crate) fn standing(&self) -> watch::Receiver<Standing> {
         self.standing.clone()
     }
 
     /// Asks the driver to step down and end. Asking twice is harmless.
-    pub fn stop(&self) {
+    pub(crate) fn stop(&self) {
         // A driver that has ended needs no asking.
         let _ = self.messages.send(Message::Stop);
     }

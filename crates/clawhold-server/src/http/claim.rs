@@ -12,6 +12,7 @@ use clawhold_api::job as wire;
 use clawhold_core::answer::{Answer, Claimed, Refusal, SettledAs};
 use clawhold_core::command::{Claim, Command, SessionKey, Settle, Wanted};
 use clawhold_core::replica::Replica;
+use clawhold_core::units::RequestId;
 
 use super::body::Body;
 use super::call::{Call, Written};
@@ -28,44 +29,55 @@ pub(super) async fn claim(
     let wait_ms = convert::wait_ms(body.wait_ms)?;
     let session = convert::session("session", &body.session)?;
     let wanted = convert::wanted("", &body.queues, body.max.unwrap_or(1))?;
-    let waited = tokio::time::timeout(
-        Duration::from_millis(wait_ms),
-        room.claim_when_ready(&call, session, &wanted, wait_ms > 0),
-    );
-    match waited.await {
-        Ok(Ok(Some(claimed))) => Ok(claimed.into_response()),
-        Ok(Ok(None)) | Err(_) => Ok(Json(wire::Claimed { jobs: Vec::new() }).into_response()),
-        Ok(Err(rejected)) => Err(rejected),
+    let wait = Duration::from_millis(wait_ms);
+    match room.claim_when_ready(&call, session, &wanted, wait).await? {
+        Some(claimed) => Ok(claimed.into_response()),
+        None => Ok(Json(wire::Claimed { jobs: Vec::new() }).into_response()),
     }
 }
 
 impl Room {
-    /// Claims as soon as there is something to claim; `None` when there is nothing and the
-    /// caller does not wait.
+    /// Claims as soon as there is something to claim; `None` when there was nothing for as long as
+    /// the caller waits. A claim that is on its way to the log is always waited for.
     async fn claim_when_ready(
         &self,
         call: &Call,
         session: SessionKey,
         wanted: &Wanted,
-        waits: bool,
+        wait: Duration,
     ) -> Result<Option<Written<wire::Claimed>>, Rejected> {
         // In line before the first look, so that no change is missed.
+        let waits = !wait.is_zero();
         let place = waits.then(|| self.hub.claims.enlist(session.id, wanted.clone()));
+        let patience = clock::pause(wait);
+        tokio::pin!(patience);
         loop {
-            if self.is_ready(session, wanted.clone()).await? {
+            if self.is_ready(call.id.clone(), session, wanted.clone()).await? {
                 let claimed = self.claim_now(call.clone(), session, wanted.clone()).await?;
                 if !claimed.body.jobs.is_empty() {
                     return Ok(Some(claimed));
                 }
             }
             let Some(place) = &place else { return Ok(None) };
-            place.woken().await;
+            tokio::select! {
+                () = place.woken() => {}
+                () = &mut patience => return Ok(None),
+            }
         }
     }
 
-    /// Tells whether a claim would get something, without a trace in the log.
-    async fn is_ready(&self, session: SessionKey, wanted: Wanted) -> Result<bool, Rejected> {
+    /// Tells whether a claim would get something, without a trace in the log. One that was
+    /// answered before gets that answer again.
+    async fn is_ready(
+        &self,
+        id: Option<RequestId>,
+        session: SessionKey,
+        wanted: Wanted,
+    ) -> Result<bool, Rejected> {
         let look = self.read(move |replica| {
+            if id.is_some_and(|id| replica.state().knows(&id)) {
+                return Ok(true);
+            }
             let sessions = replica.state().sessions();
             let worker = sessions.prove(session).map_err(|over| Rejected::from(&over))?;
             if worker.drain.is_some() {

@@ -53,6 +53,22 @@ pub(super) struct Candidates {
     promised: BTreeMap<Name, u64>,
 }
 
+impl Line {
+    /// Wakes the first in line for each of these queues, but for one that leaves.
+    fn wake_next(&mut self, wanted: &Wanted, leaving: u64) {
+        for queue in &wanted.queues {
+            let tickets = self.by_queue.get(queue).into_iter().flatten();
+            let others = tickets.copied().filter(|ticket| *ticket != leaving);
+            let asleep = |ticket: &u64| self.by_ticket.get(ticket).is_some_and(|w| !w.woken);
+            let Some(next) = others.take(LOOKED_AT_MAX).find(asleep) else { continue };
+            if let Some(waiter) = self.by_ticket.get_mut(&next) {
+                waiter.woken = true;
+                waiter.wake.notify_one();
+            }
+        }
+    }
+}
+
 impl Waiters {
     /// Puts a claim in line.
     pub(super) fn enlist(&self, session: SessionId, wanted: Wanted) -> Place {
@@ -183,6 +199,10 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut line = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(waiter) = line.by_ticket.remove(&self.ticket) else { return };
+        // Whoever goes away after it was woken leaves the job to the next in line.
+        if waiter.woken {
+            line.wake_next(&waiter.wanted, self.ticket);
+        }
         for queue in &waiter.wanted.queues {
             let Some(tickets) = line.by_queue.get_mut(queue) else { continue };
             tickets.remove(&self.ticket);
