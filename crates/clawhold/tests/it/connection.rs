@@ -1,0 +1,138 @@
+//! One store, with a server on it or without.
+
+use std::fs;
+use std::process::Stdio;
+use std::thread;
+
+use rustix::process::Signal;
+
+use crate::place::{CLAWHOLD, Place, free_port};
+
+#[test]
+fn without_a_server_each_command_is_one_for_a_moment_and_the_store_stays() {
+    let place = Place::new();
+    for number in 1..=5 {
+        place.json(&format!("job add mail --text {number}"));
+    }
+    let jobs = place.json("job list");
+    let ids: Vec<_> = jobs["items"].as_array().unwrap().iter().map(|job| &job["id"]).collect();
+    assert_eq!(ids, [1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn a_server_that_runs_on_the_store_is_found() {
+    let place = Place::new();
+    let served = place.serve("");
+    place.json("queue set mail");
+    let status = place.json("status");
+    assert_eq!(status["active_url"], served.url.as_str());
+    assert_eq!(status["server"]["advertise"], served.url.as_str());
+    let direct = place.json(&format!("queue list --server {}", served.url));
+    assert_eq!(direct["items"][0]["name"], "mail");
+}
+
+#[test]
+fn a_note_that_leads_nowhere_or_to_another_store_is_not_followed() {
+    let place = Place::new();
+    place.json("queue set here");
+    let note = place.path().join(".local/state/clawhold/clawhold.db.url");
+    fs::write(&note, format!("http://127.0.0.1:{}", free_port())).unwrap();
+    assert_eq!(place.json("queue list")["items"][0]["name"], "here");
+    let other = place.serve("--store sqlite:other.db");
+    fs::write(&note, &other.url).unwrap();
+    place.json("queue set too");
+    let queues = place.json(&format!("queue list --server {}", other.url));
+    assert_eq!(queues["items"].as_array().unwrap().len(), 0, "the other store is untouched");
+}
+
+#[test]
+fn many_commands_at_once_share_the_store() {
+    let place = Place::new();
+    place.json("queue set mail");
+    thread::scope(|scope| {
+        for worker in 0..4 {
+            let place = &place;
+            scope.spawn(move || {
+                for number in 0..4 {
+                    place.json(&format!("job add mail --text {worker}-{number}"));
+                }
+            });
+        }
+    });
+    let status = place.json("status");
+    assert_eq!(status["jobs"]["queued"], 16);
+}
+
+#[test]
+fn a_server_stops_in_good_order_and_the_next_one_goes_on() {
+    let place = Place::new();
+    for signal in [Signal::TERM, Signal::INT] {
+        let served = place.serve("");
+        place.json("job add mail --text x");
+        served.signal(signal);
+        assert_eq!(served.end(), Some(0));
+    }
+    let served = place.serve("");
+    assert_eq!(place.json("status")["jobs"]["queued"], 2);
+    served.signal(Signal::KILL);
+    drop(served);
+    assert_eq!(place.json("status")["jobs"]["queued"], 2, "and a killed one loses nothing");
+}
+
+#[test]
+fn a_server_that_cannot_start_says_why() {
+    let place = Place::new();
+    let served = place.serve("");
+    let address = served.url.trim_start_matches("http://");
+    for (line, code, text) in [
+        (format!("serve --listen {address}"), 1, "in use"),
+        ("serve --listen 0.0.0.0:0".to_owned(), 2, "without tokens"),
+        ("serve --listen nonsense".to_owned(), 1, "cannot listen"),
+        ("serve --hold 100ms".to_owned(), 2, "500ms to 1m"),
+        ("serve --advertise nonsense".to_owned(), 2, "cannot advertise"),
+        ("serve --tokens gone".to_owned(), 2, "cannot read the tokens file"),
+        (format!("serve --server {}", served.url), 2, "no --server"),
+        ("serve --listen 127.0.0.1:0 --store sqlite:/proc/x.db".to_owned(), 1, "store"),
+    ] {
+        let said = place.run(&line);
+        assert_eq!(said.code, code, "{line}: {}", said.err);
+        assert!(said.err.contains(text), "{line}: {}", said.err);
+    }
+}
+
+#[test]
+fn tokens_are_asked_for_and_allow_what_their_scope_says() {
+    let place = Place::new();
+    let viewer = place.json("token new eva --scope viewer");
+    let admin = place.json("token new ada --scope admin");
+    let toml = format!("{}{}", viewer["toml"].as_str().unwrap(), admin["toml"].as_str().unwrap());
+    place.file("tokens.toml", toml);
+    place.file("eva", viewer["secret"].as_str().unwrap());
+    place.file("ada", format!("{}\n", admin["secret"].as_str().unwrap()));
+    let _served = place.serve("--tokens tokens.toml");
+    for (line, code) in [
+        ("queue list", 5),
+        ("queue list --token-file eva", 0),
+        ("queue set mail --token-file eva", 5),
+        ("queue set mail --token-file ada", 0),
+    ] {
+        let said = place.run(line);
+        assert_eq!(said.code, code, "{line}: {}{}", said.out, said.err);
+    }
+}
+
+#[test]
+fn an_interrupted_command_ends_with_130() {
+    let place = Place::new();
+    place.json("stream append s --text x");
+    let mut command = place.command(CLAWHOLD);
+    command
+        .args(["stream", "follow", "s", "--after", "0"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    crate::place::read_until(child.stdout.as_mut().unwrap(), "\"x\"");
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, Signal::INT).unwrap();
+    assert_eq!(crate::place::wait(&mut child), Some(130));
+}
