@@ -264,10 +264,12 @@ impl Driver {
     /// [`Broken`] when it cannot go on.
     pub(crate) fn run(mut self) -> Result<(), Broken> {
         loop {
-            let wait = Duration::from_millis(self.replica.next_tick_ms());
-            match self.messages.recv_timeout(wait) {
+            let tick_ms = self.replica.next_tick_ms();
+            let tick_at_ms = self.replica.now().uptime_ms.saturating_add(tick_ms);
+            let wait_ms = tick_at_ms.saturating_sub(clock::now().uptime_ms);
+            match self.messages.recv_timeout(Duration::from_millis(wait_ms)) {
                 Ok(message) => self.take(message)?,
-                Err(RecvTimeoutError::Timeout) => self.step(Event::Tick)?,
+                Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             }
             for _ in 0..TURN_MAX {
@@ -275,6 +277,10 @@ impl Driver {
                     Ok(message) => self.take(message)?,
                     Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
                 }
+            }
+            // Reads and beats do not let the replica act: they must not hold back what is due.
+            if clock::now().uptime_ms >= tick_at_ms {
+                self.step(Event::Tick)?;
             }
             self.tell_standing();
             (self.on_turn)(&self.replica);
