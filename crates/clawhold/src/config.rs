@@ -8,12 +8,15 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::duration::{Bounds, Span};
 use crate::failure::Failure;
 
 /// Bytes of a config file.
 const CONFIG_BYTES_MAX: u64 = 64 * 1_024;
 /// Bytes of a token file.
 const TOKEN_BYTES_MAX: u64 = 4 * 1_024;
+/// How long a command may try.
+const PATIENCE: Bounds = Bounds { min: Span(100), max: Span(3_600_000) };
 /// Engines that keep a store.
 const ENGINES: [&str; 2] = ["sqlite", "memory"];
 /// Servers that may be named.
@@ -37,6 +40,9 @@ pub(crate) struct Place {
     /// A file with the token to show to the server
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
+    /// How long to try while no server answers; 10s when absent, 30s for what runs on
+    #[arg(long, global = true, value_name = "DURATION", allow_hyphen_values = true, value_parser = PATIENCE.parser())]
+    pub(crate) patience: Option<Span>,
 }
 
 /// Where to go.

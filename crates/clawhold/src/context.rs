@@ -14,12 +14,17 @@ use tokio::sync::{Mutex, OnceCell};
 
 use crate::api::{Code, Problem};
 use crate::config::{self, Config, Place, Target};
+use crate::duration::Span;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Output;
 
 /// How long a server that is noted beside a store may take to say that it lives.
 const LIVE_PATIENCE: Duration = Duration::from_millis(300);
+/// How long a command that somebody waits for tries while no server answers.
+const PATIENCE_WAITING: Duration = Duration::from_secs(10);
+/// How long a command that runs on does.
+const PATIENCE_RUNNING: Duration = Duration::from_secs(30);
 /// How long a server of our own may take to take requests: a hold that another one left behind
 /// has to lapse first.
 const READY_PATIENCE: Duration = Duration::from_secs(70);
@@ -30,6 +35,7 @@ pub(crate) struct Context {
     /// Where to print.
     pub(crate) output: Output,
     place: Place,
+    patience: Patience,
     connection: OnceCell<Connection>,
 }
 
@@ -53,9 +59,13 @@ enum Own {
 }
 
 impl Context {
-    /// Returns a context that connects when it is asked to.
-    pub(crate) fn new(output: Output, place: Place) -> Self {
-        Self { output, place, connection: OnceCell::new() }
+    /// Returns a context that connects when it is asked to. A command that runs on is more
+    /// patient than one that somebody waits for.
+    pub(crate) fn new(output: Output, place: Place, runs_on: bool) -> Self {
+        let usual = if runs_on { PATIENCE_RUNNING } else { PATIENCE_WAITING };
+        let total = place.patience.map_or(usual, Span::duration);
+        let patience = Patience { total, ..Patience::default() };
+        Self { output, place, patience, connection: OnceCell::new() }
     }
 
     /// Returns where to go, as flags, environment and config file say together.
@@ -96,19 +106,23 @@ impl Context {
     async fn connect(&self) -> Result<Connection, Failure> {
         let config = self.config()?;
         let token = config.token()?;
-        let token = token.as_deref();
+        let open = |urls: &[String]| {
+            Client::connect_with(urls, token.as_deref(), self.patience).map_err(Failure::from)
+        };
         match &config.target {
-            Target::Servers(urls) => {
-                let client = Client::connect(urls, token)?;
-                Ok(Connection { client, own: Arc::default() })
-            }
-            Target::Store(store) => match running_on(store, token).await {
-                Some(url) => beside(store, url, token).await,
-                None => alone(store, token).await,
+            Target::Servers(urls) => Ok(Connection { client: open(urls)?, own: Arc::default() }),
+            Target::Store(store) => match running_on(store, token.as_deref()).await {
+                Some(url) => beside(store, url, open).await,
+                None => alone(store, open).await,
             },
         }
     }
 }
+
+/// What makes a client of some servers.
+trait Open: FnOnce(&[String]) -> Result<Client, Failure> {}
+
+impl<F: FnOnce(&[String]) -> Result<Client, Failure>> Open for F {}
 
 /// Returns the URL of a live server on `store`, if the note beside the store leads to one.
 ///
@@ -134,10 +148,10 @@ async fn running_on(store: &str, token: Option<&str>) -> Option<String> {
 /// Returns a connection to the server at `url`, and a server of our own that starts only when
 /// that one is gone: the client's second URL is a listener on which nobody serves until the first
 /// connection comes in.
-async fn beside(store: &str, url: String, token: Option<&str>) -> Result<Connection, Failure> {
+async fn beside(store: &str, url: String, open: impl Open) -> Result<Connection, Failure> {
     let listener = listen().await?;
     let own_url = format!("http://{}", listener.local_addr().map_err(|error| no_port(&error))?);
-    let client = Client::connect(&[url, own_url], token)?;
+    let client = open(&[url, own_url])?;
     let own = Arc::new(Mutex::new(Own::None));
     let (store, slot) = (store.to_owned(), Arc::clone(&own));
     tokio::spawn(async move {
@@ -179,11 +193,11 @@ fn no_port(error: &io::Error) -> Failure {
 }
 
 /// Returns a connection to a server of our own.
-async fn alone(store: &str, token: Option<&str>) -> Result<Connection, Failure> {
+async fn alone(store: &str, open: impl Open) -> Result<Connection, Failure> {
     config::make_folder(store)?;
     let listener = listen().await?;
     let running = start(store, listener).await?;
-    let client = Client::connect(&[running.url()], token)?;
+    let client = open(&[running.url().to_owned()])?;
     if !running.ready(READY_PATIENCE).await {
         let text =
             format!("no server became active on {store} within {} s", READY_PATIENCE.as_secs());

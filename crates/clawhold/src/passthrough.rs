@@ -43,7 +43,8 @@ const OURS: [&str; 15] = [
 /// What follows `agent` when it is ours.
 const AGENT: [&str; 5] = ["edit", "add", "list", "show", "remove"];
 /// Our flags before the word that take a value.
-const FLAGS_WITH_VALUE: [&str; 4] = ["--server", "--store", "--token-file", "--color"];
+const FLAGS_WITH_VALUE: [&str; 5] =
+    ["--patience", "--server", "--store", "--token-file", "--color"];
 
 /// What a call under the other name is.
 #[derive(Debug, PartialEq, Eq)]

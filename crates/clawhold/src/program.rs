@@ -50,7 +50,7 @@ fn run(cli: Cli) -> Exit {
         }
     };
     let exit = runtime.block_on(async {
-        let context = Context::new(output, cli.common.place);
+        let context = Context::new(output, cli.common.place, cli.word.minds_signals());
         if !matches!(cli.word, Word::Serve(_)) {
             log_if_asked();
         }

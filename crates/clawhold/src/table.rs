@@ -52,6 +52,13 @@ impl Table {
         Laid { head: Some(self.line(&head, &widths)), lines }
     }
 
+    /// Returns the same lines as one list, the head first.
+    #[cfg(test)]
+    pub(crate) fn lines(&self, width: Option<usize>) -> Vec<String> {
+        let laid = self.lay_out(width);
+        laid.head.into_iter().chain(laid.lines).collect()
+    }
+
     fn width(&self, column: usize) -> usize {
         let cells = self.rows.iter().map(|row| row[column].width());
         cells.chain([self.head[column].width()]).max().unwrap_or(0)
@@ -140,11 +147,11 @@ mod tests {
     #[test]
     fn columns_are_aligned_by_what_is_seen_and_numbers_to_the_right() {
         expect![[r#"
-            ROLE       HOLDER       TOKEN
-            indexer    ana             12
-            漢字       -             1207
+            ROLE        HOLDER       TOKEN
+            indexer     ana             12
+            漢字        -             1207
             b\u{1b}[2J  line\nbreak      3"#]]
-        .assert_eq(&shown(None));
+        .assert_eq(&roles().lines(None).join("\n"));
     }
 
     #[test]
@@ -161,11 +168,6 @@ mod tests {
             role: b\u{1b}[2J
             holder: line\nbreak
             token: 3"#]]
-        .assert_eq(&shown(Some(20)));
-    }
-
-    fn shown(width: Option<usize>) -> String {
-        let laid = roles().lay_out(width);
-        laid.head.into_iter().chain(laid.lines).collect::<Vec<_>>().join("\n")
+        .assert_eq(&roles().lines(Some(20)).join("\n"));
     }
 }

@@ -3,10 +3,11 @@
 use std::fs;
 use std::process::Stdio;
 use std::thread;
+use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 
-use crate::place::{CLAWHOLD, Place, free_port};
+use crate::place::{CLAWHOLD, PATIENCE, Place, free_port, read_until, wait};
 
 #[test]
 fn without_a_server_each_command_is_one_for_a_moment_and_the_store_stays() {
@@ -131,8 +132,49 @@ fn an_interrupted_command_ends_with_130() {
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
-    crate::place::read_until(child.stdout.as_mut().unwrap(), "\"x\"");
-    let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, Signal::INT).unwrap();
-    assert_eq!(crate::place::wait(&mut child), Some(130));
+    read_until(child.stdout.as_mut().unwrap(), "\"x\"");
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(wait(&mut child), Some(130));
+}
+
+#[test]
+fn a_command_goes_on_by_itself_when_the_server_it_found_is_killed() {
+    let place = Place::new();
+    let served = place.serve("--hold 500ms");
+    place.json("stream append s --text before");
+    let mut command = place.command(CLAWHOLD);
+    command.args(["stream", "follow", "s", "--after", "0", "--count", "2"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    read_until(child.stdout.as_mut().unwrap(), "before");
+    served.signal(Signal::KILL);
+    drop(served);
+    place.json("stream append s --text after");
+    read_until(child.stdout.as_mut().unwrap(), "after");
+    assert_eq!(wait(&mut child), Some(0));
+}
+
+#[test]
+fn a_command_that_waits_for_its_input_hears_an_interrupt() {
+    let place = Place::new();
+    for line in ["job add q --file -", "job add q --payload-file -", "stream append s --file -"] {
+        let mut command = place.command(CLAWHOLD);
+        command.args(line.split_whitespace()).stdin(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.args(["--store", "sqlite:waits.db"]).spawn().unwrap();
+        let end = Instant::now() + PATIENCE;
+        // The command listens for signals before it connects; the payload is read before that.
+        while !signals_are_caught(child.id()) {
+            assert!(Instant::now() < end, "{line} never listened");
+            thread::sleep(Duration::from_millis(5));
+        }
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        assert_eq!(wait(&mut child), Some(130), "{line}");
+    }
+}
+
+/// Tells whether a process has a handler for SIGINT.
+fn signals_are_caught(process: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+    let caught = u64::from_str_radix(caught.trim(), 16).unwrap();
+    caught & (1 << 1) != 0
 }

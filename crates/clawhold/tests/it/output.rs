@@ -28,7 +28,7 @@ fn every_failure_is_one_document_with_its_exit_code() {
         ("role list --token-file tokens".to_owned(), 2, "usage"),
         ("role list --server nowhere".to_owned(), 2, "usage"),
         ("role list --store mysql://root:hunter2@db/x".to_owned(), 2, "usage"),
-        (format!("role list --server http://127.0.0.1:{port}"), 6, "unreachable"),
+        (format!("role list --patience 1s --server http://127.0.0.1:{port}"), 6, "unreachable"),
     ];
     for (line, code, word) in cases {
         let said = place.run(&format!("{line} --json").replace("-- -x --json", "--json -- -x"));

@@ -7,8 +7,9 @@ use clawhold_client::Client;
 use serde::Serialize;
 use tokio::time::Instant;
 
+use crate::api::Code;
+use crate::api::job::JobReturn;
 use crate::api::queue::Mismatch;
-use crate::api::session::Hold;
 use crate::api::worker::{DrainWorker, Worker, WorkerState};
 use crate::cli::queue::mismatches;
 use crate::context::Context;
@@ -84,9 +85,9 @@ impl Drain {
             return Ok(Reply::of(&done).line(line));
         }
         // From here on it gets no more: what it holds is what can come back.
-        let held = client.worker(&id).await?.held_jobs.unwrap_or_default();
+        let sent = client.worker(&id).await?;
         let last = self.watch(client, &worker, context).await?;
-        let returned = returned(client, worker.id, &held).await?;
+        let returned = returned(client, &sent).await?;
         let found = audit(client, &worker.queues).await?;
         Ok(reply(&last, returned, unserved, &found))
     }
@@ -122,15 +123,20 @@ impl Drain {
     }
 }
 
-/// Returns how many of the jobs that the worker held came back from it unfinished.
-async fn returned(client: &Client, worker: u64, held: &[Hold]) -> Result<u64, Failure> {
+/// Returns how many of the jobs that the worker held came back from it unfinished since it was
+/// sent home.
+async fn returned(client: &Client, sent: &Worker) -> Result<u64, Failure> {
     let mut count = 0;
-    for hold in held {
-        let job = client.job(hold.job).await?;
-        let from_it = job.returned.is_some_and(|returned| returned.worker == worker);
-        if from_it && job.hand_backs + job.losses > 0 {
-            count += 1;
-        }
+    for hold in sent.held_jobs.iter().flatten() {
+        let job = match client.job(hold.job).await {
+            Ok(job) => job,
+            // It ended and is kept no more.
+            Err(error) if error.is(Code::NotFound) => continue,
+            Err(error) => return Err(error.into()),
+        };
+        // Moments of one server are written alike, so that their order is that of the text.
+        let back = |back: &JobReturn| back.worker == sent.id && back.at >= sent.since;
+        count += u64::from(job.returned.as_ref().is_some_and(back));
     }
     Ok(count)
 }
