@@ -1,3 +1,5 @@
+//! Calls about jobs.
+
 use clawhold_api::job::{
     CancelJobs, Checkpoint, Claim, Claimed, Enqueue, Enqueued, HandBackJobs, Job, JobQuery,
     JobResults, Progress, RetryJobs, Settle, Settled,

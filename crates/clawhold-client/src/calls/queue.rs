@@ -1,3 +1,5 @@
+//! Calls about queues.
+
 use clawhold_api::page::PageQuery;
 use clawhold_api::queue::{Audit, AuditQuery, CloseGate, PauseQueue, Queue, SetQueue};
 use clawhold_api::{Done, Nothing, routes};

@@ -1,3 +1,5 @@
+//! Calls about roles.
+
 use clawhold_api::page::PageQuery;
 use clawhold_api::role::{
     Acquire, Acquired, AskHandOver, HandOver, NextHolder, Release, Released, Role, RoleHistory,

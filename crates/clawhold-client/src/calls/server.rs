@@ -1,3 +1,5 @@
+//! Calls about the server itself: its state, health, limits and metrics.
+
 use std::time::Duration;
 
 use clawhold_api::limits::Limits;

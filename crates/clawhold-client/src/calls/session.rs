@@ -1,3 +1,5 @@
+//! Calls about sessions.
+
 use clawhold_api::page::PageQuery;
 use clawhold_api::session::{
     Beat, BeatReply, CloseSession, OpenSession, OpenedSession, Session as SessionView,

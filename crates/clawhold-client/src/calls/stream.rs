@@ -1,3 +1,5 @@
+//! Calls about streams.
+
 use clawhold_api::page::PageQuery;
 use clawhold_api::stream::{
     Append, Appended, Commit, Committed, EventQuery, Events, Positions, SetStream, Stream,

@@ -1,3 +1,5 @@
+//! Calls about workers.
+
 use clawhold_api::worker::{DrainReply, DrainWorker, Worker as WorkerView, WorkerQuery};
 use clawhold_api::{Nothing, routes};
 

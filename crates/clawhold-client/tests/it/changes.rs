@@ -1,3 +1,5 @@
+//! Following changes: what is missed is asked for again, and a gap is told.
+
 use clawhold_client::ChangeEvent;
 use clawhold_client::api::server::{Change, What};
 use serde_json::json;

@@ -1,3 +1,5 @@
+//! Leading: acting only before the local deadline, and giving up in good order.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};

@@ -1,3 +1,5 @@
+//! Producing: jobs that are submitted at one time share a request.
+
 use std::time::Duration;
 
 use clawhold_client::Producer;

@@ -1,3 +1,5 @@
+//! Sessions: beats go on beside the work, and the end of one is told.
+
 use std::time::{Duration, Instant};
 
 use clawhold_client::api::Code;

@@ -1,3 +1,5 @@
+//! Standing by: the stream is followed, and a promotion resumes from the recorded position.
+
 use clawhold_client::api::Code;
 use clawhold_client::api::Problem;
 use clawhold_client::{Followed, Session, SessionOptions, Standby, StandbyError, StandbyOptions};

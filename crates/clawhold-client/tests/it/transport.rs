@@ -1,3 +1,5 @@
+//! Calls: retried by their code, under one key, against servers that drop and stall.
+
 use std::time::{Duration, Instant};
 
 use clawhold_client::api::job::{Enqueue, NewJob};

@@ -1,3 +1,5 @@
+//! Working: claims, settlements, drains and hand-backs.
+
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

@@ -1,3 +1,5 @@
+//! Transcripts of roles: grants, lapses, hand-overs and lines.
+
 mod promotion;
 mod random;
 

@@ -1,3 +1,5 @@
+//! Transcripts of sessions and workers: beats, lapses and drains.
+
 use expect_test::expect;
 
 use super::transcript::check;

@@ -1,3 +1,5 @@
+//! Transcripts of streams: appends, retention, positions and commits.
+
 use expect_test::expect;
 
 use crate::session::transcript::check;

@@ -174,6 +174,17 @@ fn answered(replica: &Replica, asked: &Asked, answer: &Answer) -> Result<wire::A
     if let Answer::Granted(granted) = answer {
         return Ok(show_grant(replica, asked, *granted));
     }
+    // A vacant role waits for a candidate that has come far enough.
+    if let Answer::Behind { .. } = answer {
+        let role = replica.state().roles().get(&asked.role);
+        return Ok(wire::Acquired {
+            outcome: wire::AcquireOutcome::Waiting,
+            token: role.map_or(0, |role| role.floor.0),
+            ttl_ms: role.map_or(0, |role| role.ttl_ms),
+            holder: None,
+            position: None,
+        });
+    }
     let Answer::Waiting { holder, token } = answer else {
         return Err(Rejected::broken("acquire a role"));
     };
