@@ -52,7 +52,9 @@ const HOLD_ON_LOG: &str = "1s";
 /// How many workers start.
 const WORKERS: u32 = 4;
 /// How long no job may end before the drill gives up.
-const STALL: Duration = Duration::from_secs(60);
+const STALL: Duration = Duration::from_secs(120);
+/// How often the scratch folder is tried to be removed.
+const REMOVALS_MAX: u32 = 100;
 /// How often a line is written when there is no terminal to draw on.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
@@ -118,15 +120,12 @@ async fn drill(args: Args, context: &Context) -> Result<Exit, Failure> {
     let files_max = args.files.and_then(|count| usize::try_from(count).ok()).unwrap_or(usize::MAX);
     let files = files::list(&root, files_max).map_err(|error| no_folder(&args.dir, &error))?;
     let seed = args.seed.unwrap_or_else(|| fastrand::u64(..1_000_000));
-    let scratch = tempfile::Builder::new()
-        .prefix("clawhold-drill-")
-        .disable_cleanup(args.keep)
-        .tempdir()
+    let scratch = Scratch::new(args.keep)
         .map_err(|error| Failure::failed("cannot make a scratch folder").because(&error))?;
     introduce(context, &root, &files, seed);
     let screen = Screen::new(context);
-    let outcome = carry_out(seed, &files.found, scratch.path(), &screen).await;
-    let kept = args.keep.then(|| scratch.path().to_owned());
+    let outcome = carry_out(seed, &files.found, &scratch.path, &screen).await;
+    let kept = args.keep.then(|| scratch.path.clone());
     screen.progress.clear();
     if let Some(kept) = &kept {
         say_kept(context, kept);
@@ -159,6 +158,33 @@ fn say_kept(context: &Context, kept: &Path) {
         "kept {shown}: one log for each process, and the store; look at it with \
          `clawhold --store sqlite:{shown}/log.db role history {ROLE}`"
     ));
+}
+
+/// The folder in which everything happens. It goes when this is dropped, unless it is kept.
+struct Scratch {
+    path: PathBuf,
+    keep: bool,
+}
+
+impl Scratch {
+    fn new(keep: bool) -> std::io::Result<Self> {
+        let folder = tempfile::Builder::new().prefix("clawhold-drill-").tempdir()?;
+        Ok(Self { path: folder.keep(), keep })
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // The last processes are about to end, and remove or write files while this looks.
+        for _ in 0..REMOVALS_MAX {
+            if self.keep || !self.path.exists() {
+                return;
+            }
+            if std::fs::remove_dir_all(&self.path).is_err() {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+    }
 }
 
 /// What a drill came to.
@@ -207,7 +233,12 @@ async fn prepare(cluster: &Cluster, files_count: usize) -> Result<(), Failure> {
     };
     // Every job must still be there when the results are compared.
     let kept = u64::try_from(files_count).unwrap_or(u64::MAX).saturating_add(1_000);
-    let queue = SetQueue { retain_count: Some(kept.max(100_000)), ..SetQueue::default() };
+    let queue = SetQueue {
+        retain_count: Some(kept.max(100_000)),
+        // A busy machine may make workers late more often than a drill makes them die.
+        losses_max: Some(100),
+        ..SetQueue::default()
+    };
     let role = SetRole { ttl_ms: Some(ROLE_TTL_MS), ..SetRole::default() };
     client.set_role(ROLE, &role).await.map_err(failed)?;
     client.set_stream(STREAM, &SetStream::default()).await.map_err(failed)?;

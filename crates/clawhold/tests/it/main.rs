@@ -5,12 +5,15 @@ mod place;
 
 mod config;
 mod connection;
+mod drill;
 mod job;
+mod lead;
 mod openclaw;
 mod output;
 mod queue;
 mod role;
 mod stream;
+mod work;
 mod worker;
 
 mod tidy;
