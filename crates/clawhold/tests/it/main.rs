@@ -6,6 +6,7 @@ mod place;
 mod config;
 mod connection;
 mod drill;
+mod failover;
 mod job;
 mod lead;
 mod openclaw;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use clawhold_client::api::Json;
@@ -11,12 +12,17 @@ use rustix::process::Signal;
 use crate::lead::{is_alive, kill, until};
 use crate::place::{CLAWHOLD, Place, Served, block_on, split, wait};
 
+/// Workers started so far.
+static STARTED: AtomicU64 = AtomicU64::new(0);
+
 /// A worker that runs until it is dropped.
 struct Work(Child);
 
 impl Work {
     fn start(place: &Place, served: &Served, flags: &str, script: &str) -> Self {
-        let program = place.script("job.sh", script);
+        // A file of its own for each: one that is run cannot be written.
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let program = place.script(&format!("job-{number}.sh"), script);
         let mut command = place.command(CLAWHOLD);
         command.args(["work", "q", "--server", &served.url]).args(split(flags));
         command.arg("--").arg(program);
