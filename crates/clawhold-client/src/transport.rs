@@ -42,7 +42,7 @@ impl Default for Patience {
     fn default() -> Self {
         Self {
             total: Duration::from_secs(30),
-            one_try: Duration::from_secs(10),
+            one_try: Duration::from_secs(3),
             connect: Duration::from_secs(2),
             backoff: Backoff::default(),
         }

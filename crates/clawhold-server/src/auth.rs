@@ -4,6 +4,7 @@
 //! in a browser cannot reach the server under a name of its own.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::net::IpAddr;
 use std::path::Path;
 
@@ -68,12 +69,10 @@ pub enum BadTokens {
         source: std::io::Error,
     },
     /// It is larger than any tokens file.
-    #[error("the tokens file {path:?} has {bytes} bytes, at most {TOKENS_FILE_BYTES_MAX} are read")]
+    #[error("the tokens file {path:?} has more than {TOKENS_FILE_BYTES_MAX} bytes")]
     Large {
         /// The file.
         path: String,
-        /// Its size.
-        bytes: u64,
     },
     /// It is not what it should be.
     #[error("the tokens file {path:?} is not a list of [[token]] with name, scope and sha256")]
@@ -122,11 +121,13 @@ impl Tokens {
     pub fn load(path: &Path) -> Result<Self, BadTokens> {
         let shown = path.display().to_string();
         let unreadable = |source| BadTokens::Unreadable { path: shown.clone(), source };
-        let bytes = std::fs::metadata(path).map_err(unreadable)?.len();
-        if bytes > TOKENS_FILE_BYTES_MAX {
-            return Err(BadTokens::Large { path: shown, bytes });
+        // A device says that it has no bytes, so what is read is bounded.
+        let mut text = String::new();
+        let file = std::fs::File::open(path).map_err(unreadable)?;
+        file.take(TOKENS_FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(unreadable)?;
+        if TOKENS_FILE_BYTES_MAX < text.len() as u64 {
+            return Err(BadTokens::Large { path: shown });
         }
-        let text = std::fs::read_to_string(path).map_err(unreadable)?;
         let file: TokensFile = toml::from_str(&text)
             .map_err(|source| BadTokens::Malformed { path: shown, source: Box::new(source) })?;
         let mut by_hash = BTreeMap::new();

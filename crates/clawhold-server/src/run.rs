@@ -174,7 +174,8 @@ fn check(config: &Config, address: SocketAddr) -> Result<(), StartError> {
     if let Some(url) = &config.advertise {
         let parsed = reqwest::Url::parse(url);
         let fits = parsed.is_ok_and(|url| url.scheme() == "http" && url.has_host());
-        if !fits || Text::parse(url).is_err() {
+        let odd = url.chars().any(|c| c.is_control() || c.is_whitespace());
+        if !fits || odd || Text::parse(url).is_err() {
             return Err(StartError::Advertise { url: url.clone() });
         }
     }

@@ -4,6 +4,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -228,12 +229,15 @@ fn read(path: &Path, bytes_max: u64, what: &str) -> Result<String, Failure> {
     let cannot = |error: std::io::Error| {
         Failure::usage(format!("cannot read the {what} {path:?}")).because(&error)
     };
-    let bytes = fs::metadata(path).map_err(cannot)?.len();
-    if bytes > bytes_max {
-        let text = format!("the {what} {path:?} has {bytes} bytes, at most {bytes_max} are read");
+    // A device says that it has no bytes, so what is read is bounded as well.
+    let file = fs::File::open(path).map_err(cannot)?;
+    let mut text = String::new();
+    file.take(bytes_max.saturating_add(1)).read_to_string(&mut text).map_err(cannot)?;
+    if bytes_max < text.len() as u64 {
+        let text = format!("the {what} {path:?} has more than {bytes_max} bytes");
         return Err(Failure::usage(text));
     }
-    fs::read_to_string(path).map_err(cannot)
+    Ok(text)
 }
 
 /// Returns a variable. An empty one is an error: it is a mistake, never a wish.

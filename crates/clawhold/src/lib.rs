@@ -13,6 +13,7 @@ mod number;
 mod output;
 mod passthrough;
 mod program;
+mod runnable;
 mod suggest;
 mod table;
 mod text;

@@ -24,6 +24,7 @@ use crate::duration::{self, Span};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Reply;
+use crate::runnable;
 use crate::text::counted;
 
 /// Run a program for each job of some queues
@@ -103,6 +104,7 @@ struct Report {
 /// # Errors
 /// When the server does not let it work.
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    runnable::check(&args.command)?;
     let client = tokio::select! {
         client = context.client() => client?,
         () = stop_signal() => return Ok(Exit::Done),

@@ -269,6 +269,10 @@ async fn set(client: &Client, set: Set) -> Result<Reply, Failure> {
 }
 
 async fn pause(client: &Client, pause: Pause) -> Result<Reply, Failure> {
+    // A mistyped name must not make a paused queue.
+    if let Err(error) = client.queue(&pause.queue).await {
+        return Err(missing(error, client, &pause.queue).await);
+    }
     let done = client.pause_queue(&pause.queue, &PauseQueue { reason: pause.reason }).await;
     changed(client, &pause.queue, done.map(|done| done.position), "hands out nothing").await
 }

@@ -1,11 +1,13 @@
 //! The files through which a job's program gives its result and its checkpoint.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use clawhold_client::api::Json;
 use clawhold_client::api::job::ClaimedJob;
+use rustix::fs::OFlags;
 
 /// Bytes of a result or a checkpoint that the server takes.
 const VALUE_BYTES_MAX: usize = 256 * 1_024;
@@ -82,15 +84,24 @@ impl Drop for Files {
 
 fn read(path: &Path) -> Result<Option<Vec<u8>>, BadValue> {
     let unreadable = |error: io::Error| BadValue::Unreadable(error.to_string());
-    let file = match File::open(path) {
+    let file = match open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(unreadable(error)),
     };
+    if !file.metadata().map_err(unreadable)?.is_file() {
+        return Err(BadValue::Unreadable("it is no regular file".to_owned()));
+    }
     let bytes_max = u64::try_from(VALUE_BYTES_MAX).unwrap_or(u64::MAX);
     let mut bytes = Vec::new();
     file.take(bytes_max + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if VALUE_BYTES_MAX < bytes.len() { Err(BadValue::Size) } else { Ok(Some(bytes)) }
+}
+
+/// Opens a file without waiting: what a program left may be a pipe that nobody writes to.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = i32::try_from(OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
 /// Returns what a program gets or finds for `json`: the text of a JSON string, any other value as
@@ -182,6 +193,15 @@ mod tests {
         // Each quote takes two bytes as JSON.
         let long = "\"".repeat(VALUE_BYTES_MAX - 10);
         assert_eq!(value_of(long.as_bytes()), Err(BadValue::Size));
+    }
+
+    #[test]
+    fn a_pipe_that_a_program_leaves_is_refused_and_not_waited_for() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let pipe = folder.path().join("result");
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, mode).unwrap();
+        assert!(matches!(read(&pipe), Err(BadValue::Unreadable(_))));
     }
 
     #[test]
