@@ -6,4 +6,5 @@
 )]
 
 mod draw;
+mod golden;
 mod model;
