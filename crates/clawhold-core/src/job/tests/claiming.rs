@@ -11,7 +11,6 @@ use crate::job::settle::backoff_ms;
 use crate::units::{JobId, Position, Stamp};
 use crate::units::{Served, Timestamp};
 
-/// Statement 1.
 #[test]
 fn one_ready_job_goes_to_one_of_many_and_the_others_get_nothing() {
     check(
@@ -32,7 +31,6 @@ fn one_ready_job_goes_to_one_of_many_and_the_others_get_nothing() {
     );
 }
 
-/// Statements 2 and 29.
 #[test]
 fn a_repeated_request_gets_the_first_answer_and_no_second_job() {
     check(
@@ -61,7 +59,6 @@ fn a_repeated_request_gets_the_first_answer_and_no_second_job() {
     );
 }
 
-/// Statement 5.
 #[test]
 fn a_session_gets_no_more_than_its_slots() {
     check(
@@ -82,7 +79,6 @@ fn a_session_gets_no_more_than_its_slots() {
     );
 }
 
-/// Statement 7.
 #[test]
 fn a_paused_queue_hands_nothing_out_and_takes_returns() {
     check(
@@ -113,7 +109,6 @@ fn a_paused_queue_hands_nothing_out_and_takes_returns() {
     );
 }
 
-/// Statement 8.
 #[test]
 fn a_long_queue_does_not_starve_a_short_one() {
     check(
@@ -155,7 +150,7 @@ fn the_highest_priority_goes_first_and_then_the_oldest() {
     );
 }
 
-/// Statements 59 and 61: a limit of the queue counts what runs, wherever it runs.
+/// A limit of the queue counts what runs, wherever it runs.
 #[test]
 fn a_queue_runs_no_more_than_its_limit() {
     check(
@@ -230,7 +225,6 @@ fn jobs_of_one_ordering_key_run_one_after_the_other() {
     );
 }
 
-/// Statements 35, 58 and 60; R37.
 #[test]
 fn a_unique_key_lives_as_long_as_its_job() {
     check(
@@ -303,7 +297,6 @@ fn a_scheduled_job_waits_for_its_time() {
     );
 }
 
-/// Statement 6.
 #[test]
 fn a_cancelled_job_is_never_handed_out() {
     check(
@@ -372,7 +365,6 @@ fn a_command_out_of_range_is_refused_as_a_whole() {
     );
 }
 
-/// R34 and statement 55.
 #[test]
 fn the_delay_before_a_retry_rises_to_its_ceiling_and_stays_there() {
     let rule = RetryRule { attempts_max: 10_000, first_ms: 1, ceiling_ms: 60_000 };
@@ -385,7 +377,6 @@ fn the_delay_before_a_retry_rises_to_its_ceiling_and_stays_there() {
     assert!(backoff_ms(longest, JobId(7), u32::MAX) > u64::MAX / 6 * 5 - 1);
 }
 
-/// Statement 55.
 #[test]
 fn jobs_that_fail_together_do_not_come_back_together() {
     let rule = RetryRule { attempts_max: 5, first_ms: 10_000, ceiling_ms: 100_000 };

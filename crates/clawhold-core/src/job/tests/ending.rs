@@ -4,7 +4,6 @@ use expect_test::expect;
 
 use super::check;
 
-/// Statements 46, 47 and 50; R11.
 #[test]
 fn only_the_latest_claim_may_settle() {
     check(
@@ -43,7 +42,6 @@ fn only_the_latest_claim_may_settle() {
     );
 }
 
-/// Statement 51.
 #[test]
 fn a_result_too_large_leaves_the_job_running() {
     check(
@@ -96,7 +94,6 @@ fn a_failed_run_is_tried_again_while_the_rule_allows() {
     );
 }
 
-/// Statement 57.
 #[test]
 fn a_snoozed_job_holds_no_slot_and_burns_no_attempt() {
     check(
@@ -121,7 +118,6 @@ fn a_snoozed_job_holds_no_slot_and_burns_no_attempt() {
     );
 }
 
-/// Statements 52, 54 and 72.
 #[test]
 fn a_job_that_loses_its_holders_dies_of_it_with_their_names() {
     check(
@@ -160,7 +156,6 @@ fn a_job_that_loses_its_holders_dies_of_it_with_their_names() {
     );
 }
 
-/// Statement 26.
 #[test]
 fn a_job_that_comes_back_too_often_waits_for_the_operator() {
     check(
@@ -191,7 +186,6 @@ fn a_job_that_comes_back_too_often_waits_for_the_operator() {
     );
 }
 
-/// Statement 34.
 #[test]
 fn a_cancellation_waits_for_the_handler_and_then_fences_it() {
     check(
@@ -226,7 +220,6 @@ fn a_cancellation_waits_for_the_handler_and_then_fences_it() {
     );
 }
 
-/// Statement 48; R20.
 #[test]
 fn a_run_that_lasts_too_long_is_a_failed_attempt() {
     check(
@@ -261,7 +254,6 @@ fn a_run_that_lasts_too_long_is_a_failed_attempt() {
     );
 }
 
-/// Statements 31 and 32.
 #[test]
 fn an_older_checkpoint_is_refused_and_a_large_one_keeps_the_previous() {
     check(
@@ -300,7 +292,6 @@ fn an_older_checkpoint_is_refused_and_a_large_one_keeps_the_previous() {
     );
 }
 
-/// Statements 60, 70 and 78.
 #[test]
 fn ended_jobs_are_kept_by_count_and_by_age_and_dead_letters_longest() {
     check(

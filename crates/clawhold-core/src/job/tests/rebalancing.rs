@@ -10,7 +10,6 @@ use crate::audit::audit;
 use crate::beat::{Beats, Report};
 use crate::units::{ClaimNumber, JobId, Served};
 
-/// Statements 17, 18, 24 and 36; R32.
 #[test]
 fn returned_jobs_come_before_fresh_ones_in_their_original_order() {
     check(
@@ -49,7 +48,6 @@ fn returned_jobs_come_before_fresh_ones_in_their_original_order() {
     );
 }
 
-/// Statements 20 and 21.
 #[test]
 fn what_is_held_at_the_deadline_of_a_drain_is_taken_back() {
     check(
@@ -82,7 +80,6 @@ fn what_is_held_at_the_deadline_of_a_drain_is_taken_back() {
     );
 }
 
-/// Statements 25 and 41.
 #[test]
 fn a_returned_job_avoids_the_one_who_returned_it_while_another_serves_its_queue() {
     check(
@@ -115,7 +112,6 @@ fn a_returned_job_avoids_the_one_who_returned_it_while_another_serves_its_queue(
     );
 }
 
-/// Statement 37.
 #[test]
 fn a_fresh_job_of_a_higher_priority_passes_the_gate() {
     check(
@@ -150,7 +146,6 @@ fn a_fresh_job_of_a_higher_priority_passes_the_gate() {
     );
 }
 
-/// Statement 38.
 #[test]
 fn a_gate_opens_at_its_bound_and_names_what_was_not_placed() {
     check(
@@ -197,7 +192,6 @@ fn a_gate_opens_at_its_bound_and_names_what_was_not_placed() {
     );
 }
 
-/// Statements 39 and 40.
 #[test]
 fn two_leaving_workers_share_one_gate() {
     check(
@@ -246,7 +240,6 @@ fn two_leaving_workers_share_one_gate() {
     );
 }
 
-/// R22 and R31.
 #[test]
 fn a_closed_session_leaves_its_jobs_in_their_queue() {
     check(
@@ -279,7 +272,6 @@ fn a_closed_session_leaves_its_jobs_in_their_queue() {
     );
 }
 
-/// Statement 3.
 #[test]
 fn a_claim_that_never_arrived_counts_for_nothing() {
     check(
@@ -306,7 +298,6 @@ fn a_claim_that_never_arrived_counts_for_nothing() {
     );
 }
 
-/// Statement 33.
 #[test]
 fn a_batch_of_returns_lists_the_refused_ones() {
     check(
@@ -331,7 +322,6 @@ fn a_batch_of_returns_lists_the_refused_ones() {
     );
 }
 
-/// Statements 67, 69 and 71.
 #[test]
 fn the_audit_compares_the_record_with_what_workers_report() {
     let (world, _) = play(
@@ -364,7 +354,6 @@ fn the_audit_compares_the_record_with_what_workers_report() {
     .assert_eq(&told(&world, &beats, 250));
 }
 
-/// Statement 68.
 #[test]
 fn the_audit_finds_a_job_in_two_places() {
     let (mut world, _) = play(
