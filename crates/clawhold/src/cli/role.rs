@@ -236,7 +236,7 @@ fn history_reply(history: &RoleHistory) -> Reply {
     if history.items.is_empty() {
         return reply.line("this role has no history yet");
     }
-    let mut table = Table::new(&["AT", "WHAT", "WHO", "TOKEN", "POSITION"]);
+    let mut table = Table::new(&["AT", "WHAT", "WHO", "TOKEN", "LOG POSITION"]);
     for change in &history.items {
         let who = change.holder.as_ref();
         table.row([
