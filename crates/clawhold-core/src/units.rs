@@ -143,6 +143,47 @@ impl fmt::Display for Name {
     }
 }
 
+/// The name that people give to a rule, a runbook, an agent, a channel: 1 to 100 bytes, spaces
+/// within allowed, without control or hidden characters. Compared byte for byte.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
+#[cbor(transparent)]
+pub struct Title(#[n(0)] Box<str>);
+
+impl Title {
+    /// Returns the title, if `text` is one.
+    ///
+    /// # Errors
+    /// [`BadText`] tells which rule `text` breaks.
+    pub fn parse(text: &str) -> Result<Self, BadText> {
+        check_len(text, limits::NAME_BYTES_MAX)?;
+        if text.trim() != text {
+            return Err(BadText::Edge);
+        }
+        let odd = text.chars().find(|c| is_hidden(*c));
+        odd.map_or_else(|| Ok(Self(text.into())), |c| Err(BadText::Character(c)))
+    }
+
+    /// Returns the title as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns what two titles have in common that a person would take for one another: letters
+    /// in lower case, and neither spaces nor `-`, `_`, `.`.
+    #[must_use]
+    pub fn folded(&self) -> Box<str> {
+        let kept = self.0.chars().filter(|c| !(c.is_whitespace() || "-_.".contains(*c)));
+        kept.flat_map(char::to_lowercase).collect::<String>().into_boxed_str()
+    }
+}
+
+impl fmt::Display for Title {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 /// A unique key or an ordering key of a job: 1 to 256 bytes without control characters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
 #[cbor(transparent)]
@@ -301,6 +342,9 @@ pub enum BadText {
     /// The first character is not a letter or digit.
     #[error("begins with {0:?}, it must begin with an ASCII letter or digit")]
     First(char),
+    /// It begins or ends with a space.
+    #[error("begins or ends with a space")]
+    Edge,
     /// A character is outside what is allowed.
     #[error("contains {0:?}, which is not allowed")]
     Character(char),

@@ -1,0 +1,1 @@
+//! Prose to typed operations: every content word explained, or nothing.
