@@ -234,6 +234,32 @@ pub enum What {
         /// The position.
         through: u64,
     },
+    /// A definition was added, changed or removed.
+    Definition {
+        /// Its kind: `agent`, `command`, `alert-rule`, `auto-fix`, `runbook` …
+        noun: String,
+        /// Its name.
+        name: String,
+    },
+    /// A run moved.
+    Run {
+        /// The run.
+        run: u64,
+        /// The state it is in.
+        state: String,
+    },
+    /// An alert changed.
+    Alert {
+        /// The alert.
+        alert: u64,
+    },
+    /// A message was written, or something became of it.
+    Message {
+        /// The message.
+        message: u64,
+    },
+    /// Automation was paused or goes on.
+    Automation,
 }
 
 impl What {
@@ -251,6 +277,11 @@ impl What {
             Self::Queue { .. } => "queue",
             Self::Stream { .. } => "stream",
             Self::Recorded { .. } => "recorded",
+            Self::Definition { .. } => "definition",
+            Self::Run { .. } => "run",
+            Self::Alert { .. } => "alert",
+            Self::Message { .. } => "message",
+            Self::Automation => "automation",
         }
     }
 }

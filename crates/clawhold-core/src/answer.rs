@@ -5,9 +5,12 @@ use alloc::vec::Vec;
 
 use minicbor::{Decode, Encode};
 
+use crate::catalog::Noun;
 use crate::command::SessionKey;
+use crate::run::{Reason, RunState};
 use crate::units::{
-    ClaimNumber, Epoch, EventNumber, JobId, Name, Position, SessionId, Timestamp, Token,
+    ClaimNumber, Epoch, EventNumber, JobId, MessageId, Name, Position, RunId, SessionId, Text,
+    Timestamp, Token,
 };
 
 /// The outcome of a command that was understood and carried out.
@@ -91,6 +94,60 @@ pub enum Answer {
         /// Events it may lag behind.
         #[n(1)]
         lag_events_max: u64,
+    },
+    /// Nobody holds the role; the session stands in line, and the role's policy keeps it vacant.
+    #[n(13)]
+    Withheld {
+        /// The latest token.
+        #[n(0)]
+        latest: Token,
+    },
+    /// A definition is as was asked.
+    #[n(14)]
+    Defined {
+        /// Its version.
+        #[n(0)]
+        version: u64,
+        /// Whether it is new.
+        #[n(1)]
+        added: bool,
+        /// Whether this entry changed it.
+        #[n(2)]
+        changed: bool,
+    },
+    /// Definitions are as was asked.
+    #[n(15)]
+    Imported {
+        /// Definitions that are new.
+        #[n(0)]
+        added: u64,
+        /// Definitions that were changed.
+        #[n(1)]
+        changed: u64,
+        /// Definitions that were removed.
+        #[n(2)]
+        removed: u64,
+    },
+    /// A run was asked for or moved. Where it is, is read from the state.
+    #[n(16)]
+    Run {
+        /// The run.
+        #[n(0)]
+        run: RunId,
+    },
+    /// A message was written.
+    #[n(17)]
+    Posted {
+        /// The message.
+        #[n(0)]
+        message: MessageId,
+    },
+    /// A silence is in force.
+    #[n(18)]
+    Silenced {
+        /// Its number.
+        #[n(0)]
+        silence: u64,
     },
 }
 
@@ -387,6 +444,147 @@ pub enum Refusal {
     #[error("it has not lapsed")]
     #[n(23)]
     NotLapsed,
+    /// A definition of this name is there.
+    #[error("there is {noun} {title:?} already, at version {version}")]
+    #[n(24)]
+    Exists {
+        /// Its kind.
+        #[n(0)]
+        noun: Noun,
+        /// Its name.
+        #[n(1)]
+        title: Box<str>,
+        /// Its version.
+        #[n(2)]
+        version: u64,
+    },
+    /// A definition is there whose name a person would take for this one.
+    #[error(
+        "there is {noun} {like:?}, which differs from {title:?} only in case, spaces or dashes"
+    )]
+    #[n(25)]
+    Similar {
+        /// Its kind.
+        #[n(0)]
+        noun: Noun,
+        /// The name that came with the request.
+        #[n(1)]
+        title: Box<str>,
+        /// The name that is there.
+        #[n(2)]
+        like: Box<str>,
+    },
+    /// The definition was changed in the meantime.
+    #[error("its version is {latest}, not {presented}")]
+    #[n(26)]
+    WrongVersion {
+        /// The version that came with the request.
+        #[n(0)]
+        presented: u64,
+        /// The version in force.
+        #[n(1)]
+        latest: u64,
+    },
+    /// The words start something else, or cannot be told apart from those that do.
+    #[error("{trigger:?} is the trigger of {noun} {title:?}")]
+    #[n(27)]
+    TriggerTaken {
+        /// The trigger.
+        #[n(0)]
+        trigger: Box<str>,
+        /// The kind of what it starts.
+        #[n(1)]
+        noun: Noun,
+        /// The name of what it starts.
+        #[n(2)]
+        title: Box<str>,
+    },
+    /// A run does not know what it is about, and does not guess.
+    #[error("which {param}?")]
+    #[n(28)]
+    NeedsParam {
+        /// The parameter: `role`, `worker`, `queue` or `job`.
+        #[n(0)]
+        param: Name,
+        /// What it may be, at most 20 of them.
+        #[n(1)]
+        choices: Vec<Text>,
+    },
+    /// A fix is kept from running.
+    #[error("it may not run ({}): {detail}", reason.as_str())]
+    #[n(29)]
+    Blocked {
+        /// Why.
+        #[n(0)]
+        reason: Reason,
+        /// The facts.
+        #[n(1)]
+        detail: Box<str>,
+        /// When it may run, if that is known.
+        #[n(2)]
+        free_at: Option<Timestamp>,
+    },
+    /// The run is not in a state that allows it.
+    #[error("run {run} is {state}")]
+    #[n(30)]
+    RunState {
+        /// The run.
+        #[n(0)]
+        run: RunId,
+        /// Its state.
+        #[n(1)]
+        state: RunState,
+    },
+    /// Somebody was first.
+    #[error("{by} has {} already", if *agreed { "agreed" } else { "said no" })]
+    #[n(31)]
+    AlreadyDecided {
+        /// Who.
+        #[n(0)]
+        by: Name,
+        /// What they said.
+        #[n(1)]
+        agreed: bool,
+        /// When.
+        #[n(2)]
+        at: Timestamp,
+    },
+    /// The plan is not the one that was seen.
+    #[error("the plan is {latest} by now, not {presented}")]
+    #[n(32)]
+    PlanChanged {
+        /// The hash that came with the request.
+        #[n(0)]
+        presented: Box<str>,
+        /// The hash of the plan.
+        #[n(1)]
+        latest: Box<str>,
+    },
+    /// This person's word does not count here.
+    #[error("{actor} may not decide this: {why}")]
+    #[n(33)]
+    NotAllowed {
+        /// Who asked.
+        #[n(0)]
+        actor: Name,
+        /// Why not.
+        #[n(1)]
+        why: Box<str>,
+    },
+    /// A parameter names something that is not what the run needs, or several things.
+    #[error("{param} {value:?}: {why}")]
+    #[n(34)]
+    BadParam {
+        /// The parameter.
+        #[n(0)]
+        param: Name,
+        /// Its value.
+        #[n(1)]
+        value: Box<str>,
+        /// What is wrong, and what it may be.
+        #[n(2)]
+        why: Box<str>,
+    },
 }
 
 /// A kind of thing that can be missing or in use.
@@ -407,6 +605,62 @@ pub enum Kind {
     /// A worker.
     #[n(4)]
     Worker,
+    /// An agent.
+    #[n(5)]
+    Agent,
+    /// A command of a chat.
+    #[n(6)]
+    Command,
+    /// An alert rule.
+    #[n(7)]
+    AlertRule,
+    /// An alert route.
+    #[n(8)]
+    AlertRoute,
+    /// An auto-fix.
+    #[n(9)]
+    AutoFix,
+    /// A runbook.
+    #[n(10)]
+    Runbook,
+    /// A channel.
+    #[n(11)]
+    Channel,
+    /// A source.
+    #[n(12)]
+    Source,
+    /// A run.
+    #[n(13)]
+    Run,
+    /// An alert.
+    #[n(14)]
+    Alert,
+    /// A silence.
+    #[n(15)]
+    Silence,
+    /// A message.
+    #[n(16)]
+    Message,
+    /// A version of a definition.
+    #[n(17)]
+    Version,
+}
+
+impl Kind {
+    /// Returns the kind of thing that a definition is.
+    #[must_use]
+    pub fn of(noun: Noun) -> Self {
+        match noun {
+            Noun::Agent => Self::Agent,
+            Noun::Command => Self::Command,
+            Noun::AlertRule => Self::AlertRule,
+            Noun::AlertRoute => Self::AlertRoute,
+            Noun::AutoFix => Self::AutoFix,
+            Noun::Runbook => Self::Runbook,
+            Noun::Channel => Self::Channel,
+            Noun::Source => Self::Source,
+        }
+    }
 }
 
 impl core::fmt::Display for Kind {
@@ -417,6 +671,19 @@ impl core::fmt::Display for Kind {
             Self::Job => "job",
             Self::Stream => "stream",
             Self::Worker => "worker",
+            Self::Agent => "agent",
+            Self::Command => "command",
+            Self::AlertRule => "alert-rule",
+            Self::AlertRoute => "alert-route",
+            Self::AutoFix => "auto-fix",
+            Self::Runbook => "runbook",
+            Self::Channel => "channel",
+            Self::Source => "source",
+            Self::Run => "run",
+            Self::Alert => "alert",
+            Self::Silence => "silence",
+            Self::Message => "message",
+            Self::Version => "version",
         })
     }
 }

@@ -2,7 +2,11 @@
 //! listen.
 
 use crate::answer::{JobState, WorkerState};
-use crate::units::{EventNumber, JobId, Name, Position, SessionId, Token};
+use crate::catalog::Noun;
+use crate::run::RunState;
+use crate::units::{
+    AlertId, EventNumber, JobId, MessageId, Name, Position, RunId, SessionId, Title, Token,
+};
 
 /// One change, at one position in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,4 +83,30 @@ pub enum What {
         /// The position.
         through: EventNumber,
     },
+    /// A definition was added, changed or removed.
+    Definition {
+        /// Its kind.
+        noun: Noun,
+        /// Its name.
+        title: Title,
+    },
+    /// A run moved.
+    Run {
+        /// The run.
+        run: RunId,
+        /// The state it is in.
+        state: RunState,
+    },
+    /// An alert changed.
+    Alert {
+        /// The alert.
+        alert: AlertId,
+    },
+    /// A message was written, or something became of it.
+    Message {
+        /// The message.
+        message: MessageId,
+    },
+    /// Automation was paused or goes on.
+    Automation,
 }

@@ -3,6 +3,7 @@
 //! Every variant and field has a number that is never used again; a field added later is an
 //! `Option`. What a command means is decided beside its noun.
 
+mod automation;
 mod job;
 mod queue;
 mod role;
@@ -15,6 +16,12 @@ use minicbor::{Decode, Encode};
 
 use crate::units::{Epoch, Name, RequestId, SessionId, Text};
 
+pub use automation::{
+    AckAlert, AddSilence, AppendMessage, Automate, Believed, CancelRun, Decide, Define,
+    EnableDefinition, Expect, ExpireSilence, Import, Param, PauseAutomation, Post, ReadInbox,
+    RecordSent, RemoveDefinition, ResetFix, ResumeRun, RetryDelivery, RevertDefinition, Sending,
+    Showed, StartRun, Witness,
+};
 pub use job::{
     CancelJobs, Checkpoint, Claim, Due, Enqueue, NewJob, Progress, RetryJobs, RetryRule,
     ReturnCause, RunOutcome, Settle, Settlement, TakeBack, TakeBackJob, Wanted,
@@ -172,6 +179,10 @@ pub enum Command {
     /// The atomic step of a coordinator.
     #[n(53)]
     Commit(#[n(0)] Box<Commit>),
+
+    /// What is asked of automation.
+    #[n(60)]
+    Automate(#[n(0)] Box<Automate>),
 }
 
 /// See [`Command::TakeOver`].

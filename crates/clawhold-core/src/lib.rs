@@ -10,9 +10,12 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod alert;
 pub mod answer;
 pub mod audit;
+pub mod automation;
 pub mod beat;
+pub mod catalog;
 pub mod change;
 pub mod check;
 pub mod command;
@@ -20,6 +23,7 @@ pub mod condition;
 pub mod job;
 pub mod limits;
 pub mod operation;
+pub mod outbox;
 pub mod prose;
 pub mod queue;
 pub mod record;
@@ -27,6 +31,7 @@ mod renewal;
 pub mod replica;
 pub mod request;
 pub mod role;
+pub mod run;
 pub mod session;
 pub mod snapshot;
 mod state;

@@ -107,3 +107,60 @@ pub const STREAM_BYTES_DEFAULT: u64 = 256 * 1_024 * 1_024;
 pub const DUE_PER_ENTRY_MAX: usize = 10_000;
 /// Rows of one page of a list.
 pub const PAGE_MAX: usize = 1_000;
+
+/// Bytes of a text that is read as sentences: steps, actions, messages.
+pub const PROSE_BYTES_MAX: usize = 16 * 1_024;
+/// Definitions of one kind: agents, commands, rules, fixes, runbooks, channels, sources.
+pub const DEFINITIONS_MAX: usize = 1_000;
+/// Versions kept of each definition, the latest.
+pub const VERSIONS_MAX: usize = 20;
+/// Messages of one agent.
+pub const AGENT_MESSAGES_MAX: usize = 100;
+/// Steps of one plan.
+pub const STEPS_MAX: usize = 100;
+/// Tags, channels, sources, groupings, limits or linked users of one definition.
+pub const LIST_MAX: usize = 50;
+/// Runs that have not ended, waiting ones included.
+pub const RUNS_LIVE_MAX: usize = 1_000;
+/// Ended runs kept, the latest.
+pub const RUNS_KEPT_MAX: usize = 1_000;
+/// Runs of fixes under way at once.
+pub const FIXES_AT_ONCE_MAX: usize = 20;
+/// Runs of one fix under way at once.
+pub const FIX_AT_ONCE_MAX: usize = 5;
+/// Jobs that one run remembers as those that it returned.
+pub const RUN_JOBS_MAX: usize = 10_000;
+/// Lines of output kept of one step.
+pub const OUTPUT_LINES_MAX: usize = 50;
+/// Decisions about fixes kept, the latest.
+pub const DECISIONS_MAX: usize = 2_000;
+/// Targets that one rule or fix keeps in mind.
+pub const TARGETS_MAX: usize = 20_000;
+/// Runs that one limit may allow within its period.
+pub const MAX_RUNS_MAX: u32 = 10_000;
+/// Milliseconds that an approval waits for an answer when nothing is said: 30 minutes.
+pub const APPROVAL_MS_DEFAULT: u64 = 1_800_000;
+/// Milliseconds that a step may take when nothing is said.
+pub const STEP_MS_DEFAULT: u64 = 30_000;
+/// Milliseconds that a person or an agent has for a step when nothing is said: 24 hours.
+pub const ANSWER_MS_DEFAULT: u64 = 86_400_000;
+/// Failed runs in a row on one target after which a fix is tripped there.
+pub const TRIP_FAILURES: u32 = 3;
+/// Milliseconds that a tripped target must be healthy before the fix may run there again: 1 hour.
+pub const TRIP_MS: u64 = 3_600_000;
+/// Alerts of one rule that are not over; more are counted in one of their own.
+pub const ALERTS_PER_RULE_MAX: usize = 1_000;
+/// Alerts kept after they are over, the latest.
+pub const ALERTS_KEPT_MAX: usize = 1_000;
+/// Silences in force.
+pub const SILENCES_MAX: usize = 1_000;
+/// Milliseconds of the longest silence: 30 days.
+pub const SILENCE_MS_MAX: u64 = 30 * 86_400_000;
+/// Messages kept in the inbox, the latest.
+pub const INBOX_MAX: usize = 10_000;
+/// Messages that wait for a sink.
+pub const DELIVERIES_MAX: usize = 10_000;
+/// Messages kept that no sink took, the latest.
+pub const DEAD_LETTERS_MAX: usize = 1_000;
+/// Milliseconds for which a message is tried again: 24 hours.
+pub const DELIVERY_MS: u64 = 86_400_000;

@@ -523,7 +523,12 @@ impl Replica {
                 | What::Job { .. }
                 | What::Queue { .. }
                 | What::Stream { .. }
-                | What::Recorded { .. } => {}
+                | What::Recorded { .. }
+                | What::Definition { .. }
+                | What::Run { .. }
+                | What::Alert { .. }
+                | What::Message { .. }
+                | What::Automation => {}
             }
         }
     }

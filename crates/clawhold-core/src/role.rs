@@ -52,6 +52,40 @@ pub struct Role {
     /// Whether it was removed: only its floor counts then.
     #[n(8)]
     pub(crate) removed: bool,
+    /// What gives it to a standby when its lease lapses.
+    #[n(9)]
+    #[cbor(default)]
+    pub promotion: Promotion,
+    /// Since when it is vacant by its policy, though a standby may be there.
+    #[n(10)]
+    pub withheld: Option<Stamp>,
+}
+
+/// What gives a role to a standby when its lease lapses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
+pub enum Promotion {
+    /// An enabled fix that promotes for this role, under its limits; without one, the lapse itself.
+    #[default]
+    #[n(0)]
+    Auto,
+    /// The lapse itself, always.
+    #[n(1)]
+    Native,
+    /// Fixes and people only.
+    #[n(2)]
+    Policy,
+}
+
+impl Promotion {
+    /// Returns the word for it, as people and the wire use it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Native => "native",
+            Self::Policy => "policy",
+        }
+    }
 }
 
 /// A lease: a role as one session holds it.

@@ -7,6 +7,7 @@ use core::fmt::Write as _;
 use minicbor::{Decode, Encode};
 use sha2::{Digest, Sha256};
 
+use crate::automation::Automation;
 use crate::job::Jobs;
 use crate::record::BadRecord;
 use crate::request::Requests;
@@ -46,6 +47,8 @@ struct Hashed<'a> {
     streams: &'a Streams,
     #[n(7)]
     requests: &'a Requests,
+    #[n(8)]
+    automation: Option<&'a Automation>,
 }
 
 #[derive(Decode)]
@@ -95,6 +98,7 @@ impl State {
             jobs: &self.jobs,
             streams: &self.streams,
             requests: &self.requests,
+            automation: Some(&self.automation).filter(|a| **a != Automation::default()),
         };
         let bytes = minicbor::to_vec(hashed).expect("writing to memory does not fail");
         let digest = Sha256::digest(bytes);

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use minicbor::{Decode, Encode};
 
 use crate::answer::{Answer, Refusal};
+use crate::automation::Automation;
 use crate::change::{Change, What};
 use crate::command::{Command, Request};
 use crate::job::Jobs;
@@ -15,7 +16,7 @@ use crate::request::{Recall, Requests};
 use crate::role::Roles;
 use crate::session::Sessions;
 use crate::stream::Streams;
-use crate::units::{Epoch, Position, RequestId, Served, Stamp, Text, Timestamp};
+use crate::units::{Epoch, Name, Position, RequestId, Served, Stamp, Text, Timestamp};
 
 /// Everything that is true at one position of the log.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -44,6 +45,10 @@ pub struct State {
     /// What was asked before.
     #[n(7)]
     pub(crate) requests: Requests,
+    /// What follows by itself.
+    #[n(8)]
+    #[cbor(default)]
+    pub(crate) automation: Automation,
 }
 
 /// The server that alone may append.
@@ -82,11 +87,20 @@ pub struct Applied {
 pub(crate) struct Step {
     /// When and where.
     pub(crate) stamp: Stamp,
+    /// Who asked.
+    pub(crate) actor: Option<Name>,
     /// What changed so far.
     pub(crate) changes: Vec<Change>,
+    /// How many of the changes automation has looked at.
+    pub(crate) seen: usize,
 }
 
 impl Step {
+    /// Returns the same step with nothing changed yet.
+    pub(crate) fn trial(&self) -> Self {
+        Self { stamp: self.stamp, actor: self.actor.clone(), changes: Vec::new(), seen: 0 }
+    }
+
     /// Notes a change.
     pub(crate) fn note(&mut self, what: What) {
         self.changes.push(Change { position: self.stamp.position, what });
@@ -105,6 +119,7 @@ impl Default for State {
             jobs: Jobs::default(),
             streams: Streams::default(),
             requests: Requests::default(),
+            automation: Automation::default(),
         }
     }
 }
@@ -128,7 +143,8 @@ impl State {
         assert!(stamp.at >= self.last.at, "the log's time does not run back");
         assert!(stamp.served >= self.last.served, "time served does not run back");
         self.last = stamp;
-        let mut step = Step { stamp, changes: Vec::new() };
+        let actor = request.actor.clone();
+        let mut step = Step { stamp, actor, changes: Vec::new(), seen: 0 };
         self.fall_due(&mut step);
         self.say_all_drained(&mut step);
         if let Some(id) = &request.id {
@@ -220,6 +236,7 @@ impl State {
             Command::RemoveStream(command) => self.remove_stream(step, command),
             Command::Append(command) => self.streams.append(step, command),
             Command::Commit(command) => self.commit(step, command),
+            Command::Automate(command) => self.automate(step, command),
         }
     }
 
@@ -263,6 +280,12 @@ impl State {
     #[must_use]
     pub fn jobs(&self) -> &Jobs {
         &self.jobs
+    }
+
+    /// Returns what follows by itself: definitions, runs, alerts, messages.
+    #[must_use]
+    pub fn automation(&self) -> &Automation {
+        &self.automation
     }
 
     /// Returns the streams and the positions recorded in them.

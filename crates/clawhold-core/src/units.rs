@@ -71,6 +71,20 @@ number! {
     EventNumber
 }
 
+number! {
+    /// A run: the position of the entry that asked for it, or the next free number when one entry
+    /// asks for several.
+    RunId
+}
+number! {
+    /// An alert, numbered in the order in which they began.
+    AlertId
+}
+number! {
+    /// A message, numbered in the order in which they were written.
+    MessageId
+}
+
 impl Timestamp {
     /// Returns this time moved `ms` milliseconds on, at most to the end of time.
     #[must_use]
@@ -266,6 +280,33 @@ impl Text {
             end -= 1;
         }
         Self(text[..end].into())
+    }
+
+    /// Returns the text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A text that is read as sentences: steps, an action, a message. At most `PROSE_BYTES_MAX` bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
+#[cbor(transparent)]
+pub struct Prose(#[n(0)] Box<str>);
+
+impl Prose {
+    /// Returns the text, if it is within its limit.
+    ///
+    /// # Errors
+    /// [`BadText::Long`] when it has more than `PROSE_BYTES_MAX` bytes.
+    pub fn parse(text: &str) -> Result<Self, BadText> {
+        if text.len() > limits::PROSE_BYTES_MAX {
+            return Err(BadText::Long {
+                bytes: text.len() as u64,
+                max: limits::PROSE_BYTES_MAX as u64,
+            });
+        }
+        Ok(Self(text.into()))
     }
 
     /// Returns the text.

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use minicbor::{Decode, Encode};
 
 use super::SessionKey;
+use crate::role::Promotion;
 use crate::units::{EventNumber, Name, SessionId, Token};
 
 /// See [`super::Command::SetRole`]. What is `None` stays as it is.
@@ -19,6 +20,9 @@ pub struct SetRole {
     /// Events that a standby may lag behind and still be promoted.
     #[n(2)]
     pub lag_events_max: Option<u64>,
+    /// What gives it to a standby when its lease lapses.
+    #[n(3)]
+    pub promotion: Option<Promotion>,
 }
 
 /// See [`super::Command::RemoveRole`].

@@ -380,7 +380,13 @@ fn answer(answer: &Answer) -> String {
         | Answer::Released { .. }
         | Answer::Appended { .. }
         | Answer::Committed { .. }
-        | Answer::Behind { .. } => "done".into(),
+        | Answer::Behind { .. }
+        | Answer::Withheld { .. }
+        | Answer::Defined { .. }
+        | Answer::Imported { .. }
+        | Answer::Run { .. }
+        | Answer::Posted { .. }
+        | Answer::Silenced { .. } => "done".into(),
     }
 }
 

@@ -6,7 +6,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::{Role, RoleCause, RoleChange, Roles};
+use super::{Promotion, Role, RoleCause, RoleChange, Roles};
 use crate::answer::{Answer, Kind, Refusal};
 use crate::change::What;
 use crate::command::{RemoveRole, SetRole};
@@ -52,6 +52,8 @@ impl Role {
             candidates: Vec::new(),
             history: VecDeque::new(),
             removed: false,
+            promotion: Promotion::Auto,
+            withheld: None,
         }
     }
 }
@@ -65,6 +67,7 @@ impl Roles {
         let role = self.make(&command.role)?;
         role.ttl_ms = command.ttl_ms.unwrap_or(role.ttl_ms);
         role.lag_events_max = command.lag_events_max.or(role.lag_events_max);
+        role.promotion = command.promotion.unwrap_or(role.promotion);
         step.note(What::Role { role: command.role.clone() });
         Ok(Answer::Done)
     }

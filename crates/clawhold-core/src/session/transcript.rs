@@ -152,6 +152,7 @@ impl Play {
                 role: name(word(words, 1)),
                 ttl_ms: numbered(words, "ttl="),
                 lag_events_max: numbered(words, "lag="),
+                promotion: None,
             }),
             "remove-role" => Command::RemoveRole(RemoveRole { role: name(word(words, 1)) }),
             "acquire" | "await" => Command::Acquire(Acquire {
@@ -360,7 +361,13 @@ impl Play {
             | Answer::Jobs(_)
             | Answer::Appended { .. }
             | Answer::Committed { .. }
-            | Answer::Behind { .. } => format!("{answer:?}"),
+            | Answer::Behind { .. }
+            | Answer::Withheld { .. }
+            | Answer::Defined { .. }
+            | Answer::Imported { .. }
+            | Answer::Run { .. }
+            | Answer::Posted { .. }
+            | Answer::Silenced { .. } => format!("{answer:?}"),
         }
     }
 
@@ -378,9 +385,15 @@ impl Play {
             What::Worker { session, state } => Some(format!("{} {state}", self.label(*session))),
             What::Job { job, state, .. } => Some(format!("job {job} {state}")),
             What::Recorded { role, through, .. } => Some(format!("{role} at {through}")),
-            What::Role { .. } | What::Session { .. } | What::Queue { .. } | What::Stream { .. } => {
-                None
-            }
+            What::Run { run, state } => Some(format!("run {run} {state}")),
+            What::Role { .. }
+            | What::Session { .. }
+            | What::Queue { .. }
+            | What::Stream { .. }
+            | What::Definition { .. }
+            | What::Alert { .. }
+            | What::Message { .. }
+            | What::Automation => None,
         }
     }
 }

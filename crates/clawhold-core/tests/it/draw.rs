@@ -341,6 +341,7 @@ fn role_command(dice: &mut Dice, state: &State) -> Command {
             role,
             ttl_ms: Some(200 + dice.below(3_000)),
             lag_events_max: dice.maybe(50, |dice| dice.below(20)),
+            promotion: None,
         }),
     }
 }

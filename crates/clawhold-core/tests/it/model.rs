@@ -268,7 +268,12 @@ impl Model {
                 | What::Worker { .. }
                 | What::Session { .. }
                 | What::Queue { .. }
-                | What::Stream { .. } => {}
+                | What::Stream { .. }
+                | What::Definition { .. }
+                | What::Run { .. }
+                | What::Alert { .. }
+                | What::Message { .. }
+                | What::Automation => {}
             }
         }
     }

@@ -135,6 +135,17 @@ pub(super) fn problem_of(refusal: &Refusal) -> Problem {
         | Refusal::WorkerState { .. }
         | Refusal::WrongEpoch { .. }
         | Refusal::NotLapsed => problem_of_order(refusal),
+        Refusal::Exists { .. }
+        | Refusal::Similar { .. }
+        | Refusal::WrongVersion { .. }
+        | Refusal::TriggerTaken { .. }
+        | Refusal::NeedsParam { .. }
+        | Refusal::Blocked { .. }
+        | Refusal::RunState { .. }
+        | Refusal::AlreadyDecided { .. }
+        | Refusal::PlanChanged { .. }
+        | Refusal::NotAllowed { .. }
+        | Refusal::BadParam { .. } => base(Code::InUse),
     }
 }
 
@@ -175,7 +186,18 @@ fn problem_of_order(refusal: &Refusal) -> Problem {
         | Refusal::OldCheckpoint { .. }
         | Refusal::Draining
         | Refusal::Full { .. }
-        | Refusal::OutOfRange { .. } => base(Code::Internal),
+        | Refusal::OutOfRange { .. }
+        | Refusal::Exists { .. }
+        | Refusal::Similar { .. }
+        | Refusal::WrongVersion { .. }
+        | Refusal::TriggerTaken { .. }
+        | Refusal::NeedsParam { .. }
+        | Refusal::Blocked { .. }
+        | Refusal::RunState { .. }
+        | Refusal::AlreadyDecided { .. }
+        | Refusal::PlanChanged { .. }
+        | Refusal::NotAllowed { .. }
+        | Refusal::BadParam { .. } => base(Code::Internal),
     }
 }
 

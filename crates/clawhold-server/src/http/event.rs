@@ -141,5 +141,14 @@ fn what(what: &What) -> wire::What {
             role: role.to_string(),
             through: through.0,
         },
+        What::Definition { noun, title } => {
+            wire::What::Definition { noun: noun.as_str().to_owned(), name: title.to_string() }
+        }
+        What::Run { run, state } => {
+            wire::What::Run { run: run.0, state: state.as_str().to_owned() }
+        }
+        What::Alert { alert } => wire::What::Alert { alert: alert.0 },
+        What::Message { message } => wire::What::Message { message: message.0 },
+        What::Automation => wire::What::Automation,
     }
 }

@@ -94,7 +94,12 @@ impl Hub {
                 What::Server
                 | What::RoleVacant { .. }
                 | What::Role { .. }
-                | What::Recorded { .. } => {}
+                | What::Recorded { .. }
+                | What::Definition { .. }
+                | What::Run { .. }
+                | What::Alert { .. }
+                | What::Message { .. }
+                | What::Automation => {}
             }
         }
     }

@@ -55,6 +55,7 @@ pub(super) async fn set(
         role: role.clone(),
         ttl_ms: convert::range_opt("ttl_ms", body.ttl_ms, min, max)?,
         lag_events_max: body.lag_events_max,
+        promotion: None,
     };
     let command = Command::SetRole(command);
     room.write(call, command, move |replica, _| show_named(replica, &role)).await
