@@ -8,3 +8,4 @@
 mod draw;
 mod golden;
 mod model;
+mod prose;
