@@ -41,7 +41,9 @@ const OURS: [&str; 15] = [
     "drill",
 ];
 /// What follows `agent` when it is ours.
-const AGENT: [&str; 5] = ["edit", "add", "list", "show", "remove"];
+const AGENT: [&str; 11] = [
+    "edit", "add", "list", "show", "remove", "rm", "enable", "disable", "history", "revert", "test",
+];
 /// Our flags before the word that take a value.
 const FLAGS_WITH_VALUE: [&str; 5] =
     ["--patience", "--server", "--store", "--token-file", "--color"];
