@@ -32,6 +32,10 @@ mod worker;
 
 use clap::{Args, Parser, Subcommand};
 
+use clawhold_client::Client;
+
+use crate::api::Noun;
+use crate::api::automation::definition::Definition;
 use crate::config::Place;
 use crate::context::Context;
 use crate::exit;
@@ -182,6 +186,14 @@ pub(crate) async fn run(word: Word, context: &Context) -> Result<Reply, Failure>
         Word::Export(export) => export.run(context).await,
         Word::Import(import) => import.run(context).await,
     }
+}
+
+/// Returns the agent of this name.
+///
+/// # Errors
+/// Why it cannot be read, with the name that was probably meant.
+pub(crate) async fn agent_named(client: &Client, name: &str) -> Result<Definition, Failure> {
+    definition::definition(client, Noun::Agent, name).await
 }
 
 impl Word {

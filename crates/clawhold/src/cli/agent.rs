@@ -33,7 +33,7 @@ enum Word {
     Add(Add),
     /// Change what is named; tell an agent something more
     #[command(
-        after_help = "Example:\n  clawhold agent edit 'DevOps Monitor' --append-message 'Report each job you hand back.'"
+        after_help = "Example:\n  clawhold agent edit 'DevOps Monitor' \\\n    --append-message 'Report each job you hand back.'"
     )]
     Edit(Edit),
     #[command(flatten)]

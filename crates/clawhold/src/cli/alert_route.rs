@@ -23,7 +23,7 @@ verbs!(Noun::AlertRoute, "alert-route", "'Critical Alerts'");
 enum Word {
     /// Add an alert route
     #[command(
-        after_help = "Example:\n  clawhold alert-route add --name 'Critical Alerts' --severity critical --channel slack --to '#ops-critical' --also-page '@oncall'"
+        after_help = "Example:\n  clawhold alert-route add --name 'Critical Alerts' --severity critical \\\n    --channel slack --to '#ops-critical' --also-page '@oncall'"
     )]
     Add(Add),
     /// Change what is named

@@ -27,12 +27,12 @@ enum Word {
     ///
     /// What it watches is said in words in --action, or as a condition.
     #[command(
-        after_help = "Example:\n  clawhold alert-rule add --name 'Two Active Leaders' --group-by role --window 5m --action 'Alert when two workers report themselves as the active leader in the same window'"
+        after_help = "Example:\n  clawhold alert-rule add --name 'Two Active Leaders' --group-by role --window 5m \\\n    --action 'Alert when two workers report themselves as the active leader.'"
     )]
     Add(Add),
     /// Change what is named
     #[command(
-        after_help = "Example:\n  clawhold alert-rule edit 'Two Active Leaders' --severity critical --notify '#ops-alerts'"
+        after_help = "Example:\n  clawhold alert-rule edit 'Two Active Leaders' \\\n    --severity critical --notify '#ops-alerts'"
     )]
     Edit(Edit),
     /// Play the log again and tell when it would have fired

@@ -30,17 +30,17 @@ enum Word {
     /// never done, and the fix asks for approval until all of it is. It asks as well unless
     /// --approval says otherwise.
     #[command(
-        after_help = "Example:\n  clawhold auto-fix add --name 'Return Held Jobs' --condition 'worker.leaving = true and worker.held_jobs > 0' --action 'Hand every held job back before the worker stops.' --approval auto --notify '#ops-alerts' --max-runs '20 per day' --cooldown 5m"
+        after_help = "Example:\n  clawhold auto-fix add --name 'Return Held Jobs' \\\n    --condition 'worker.leaving = true and worker.held_jobs > 0' \\\n    --action 'Hand every held job back before the worker stops.' \\\n    --approval auto --notify '#ops-alerts' --max-runs '20 per day' --cooldown 5m"
     )]
     Add(Box<Add>),
     /// Change what is named
     #[command(
-        after_help = "Example:\n  clawhold auto-fix edit 'Return Held Jobs' --max-runs '3 per hour' --max-runs '20 per day'"
+        after_help = "Example:\n  clawhold auto-fix edit 'Return Held Jobs' \\\n    --max-runs '3 per hour' --max-runs '20 per day'"
     )]
     Edit(Box<Edit>),
     /// Run one now, within its limits or beyond them
     #[command(
-        after_help = "Example:\n  clawhold auto-fix run 'Return Held Jobs' --target w-3 --override --reason 'the host goes down at noon'"
+        after_help = "Example:\n  clawhold auto-fix run 'Return Held Jobs' --target w-3 \\\n    --override --reason 'the host goes down at noon'"
     )]
     Run(run::ByName),
     /// Forget the failures and used-up limits of one

@@ -27,12 +27,12 @@ enum Word {
     /// kept in the log and never shown. A channel that is only named elsewhere delivers to the
     /// inbox.
     #[command(
-        after_help = "Examples:\n  clawhold channel add '#ops-info' --slack file:/etc/clawhold/ops-info.url\n  clawhold channel add '#ops-alerts' --webhook https://example.org/hook --secret env:HOOK_SECRET\n  clawhold channel add '@oncall' --member ana,ben"
+        after_help = "Examples:\n  clawhold channel add '#ops-info' --slack file:/etc/clawhold/ops-info.url\n  clawhold channel add '#ops-alerts' \\\n    --webhook https://example.org/hook --secret env:HOOK_SECRET\n  clawhold channel add '@oncall' --member ana,ben"
     )]
     Add(Box<Add>),
     /// Change what is named
     #[command(
-        after_help = "Example:\n  clawhold channel edit '#ops-info' --signing env:SLACK_SIGNING_SECRET --user U024BE7LH=ana"
+        after_help = "Example:\n  clawhold channel edit '#ops-info' \\\n    --signing env:SLACK_SIGNING_SECRET --user U024BE7LH=ana"
     )]
     Edit(Box<Edit>),
     #[command(flatten)]

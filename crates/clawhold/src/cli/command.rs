@@ -26,7 +26,7 @@ enum Word {
     /// What it shows is said in words, which are read strictly: what is not understood is told, and
     /// the nearest view is offered.
     #[command(
-        after_help = "Example:\n  clawhold command add --name 'leader holder' --trigger /leader --message 'Show which worker currently holds the lease.'"
+        after_help = "Example:\n  clawhold command add --name 'leader holder' --trigger /leader \\\n    --message 'Show which worker currently holds the lease.'"
     )]
     Add(Add),
     /// Change what is named

@@ -27,7 +27,7 @@ enum Word {
     /// Its steps are said in words, a sentence each, which are read strictly: what is not
     /// understood is kept as a step that a person confirms, and the nearest operation is offered.
     #[command(
-        after_help = "Example:\n  clawhold runbook add --name 'Rebalance Workers' --trigger '/runbook rebalance' --tags development,queue --steps 'Stop the leaving worker from taking new work. Hand back its held jobs.'"
+        after_help = "Example:\n  clawhold runbook add --name 'Rebalance Workers' \\\n    --trigger '/runbook rebalance' --tags development,queue \\\n    --steps 'Stop the leaving worker from taking new work. Hand back its held jobs.'"
     )]
     Add(Add),
     /// Change what is named

@@ -29,7 +29,7 @@ enum Word {
     /// Here --token-file FILE names the file in which the server finds the token for the source,
     /// not the token for this command.
     #[command(
-        after_help = "Example:\n  clawhold source add 'AWS Production' --url http://10.0.0.5:7717 --token-file /etc/clawhold/production.token"
+        after_help = "Example:\n  clawhold source add 'AWS Production' \\\n    --url http://10.0.0.5:7717 --token-file /etc/clawhold/aws.token"
     )]
     Add(Add),
     /// Change what is named

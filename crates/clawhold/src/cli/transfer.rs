@@ -191,8 +191,65 @@ mod tests {
 
     #[test]
     fn a_file_is_written_for_people() {
-        expect![[r##""##]].assert_eq(&Form::Toml.write(&definitions()).unwrap());
-        expect![[r##""##]].assert_eq(&Form::Yaml.write(&definitions()).unwrap());
+        expect![[r##"
+            [[auto_fixes]]
+            name = "Promote Standby"
+            condition = "lease.expired == true"
+            action = """
+            Promote the warm standby.
+            Then say "done"."""
+            four_eyes = false
+            observe = false
+            max_runs = [
+                "6 per day",
+                "3/h",
+            ]
+            enabled = false
+
+            [[runbooks]]
+            name = "yes"
+            tags = [
+                "1",
+                "null",
+                "- x: y",
+            ]
+
+            [[channels]]
+            name = "#ops-info"
+            closed = false
+
+            [channels.sink]
+            kind = "slack"
+            url = "file:/etc/clawhold/ops.url"
+        "##]]
+        .assert_eq(&Form::Toml.write(&definitions()).unwrap());
+        expect![[r##"
+            auto_fixes:
+            - name: Promote Standby
+              condition: lease.expired == true
+              action: |-
+                Promote the warm standby.
+                Then say "done".
+              four_eyes: false
+              observe: false
+              max_runs:
+              - 6 per day
+              - 3/h
+              enabled: false
+            runbooks:
+            - name: "yes"
+              tags:
+              - "1"
+              - "null"
+              - "- x: y"
+            channels:
+            - name: "#ops-info"
+              sink:
+                kind: slack
+                url: file:/etc/clawhold/ops.url
+              closed: false
+        "##]]
+        .assert_eq(&Form::Yaml.write(&definitions()).unwrap());
     }
 
     #[test]
