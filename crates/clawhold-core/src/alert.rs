@@ -178,3 +178,15 @@ impl Alerts {
         self.silences.values()
     }
 }
+
+/// Raised.
+#[derive(Clone, Debug)]
+pub(crate) struct Raised {
+    pub(crate) title: Title,
+    pub(crate) group: Text,
+    pub(crate) grouping: Option<Grouping>,
+    pub(crate) severity: Severity,
+    pub(crate) summary: Text,
+    pub(crate) details: Vec<Text>,
+    pub(crate) channels: Vec<Title>,
+}

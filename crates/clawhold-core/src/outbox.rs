@@ -179,3 +179,18 @@ impl Outbox {
         self.down.get(channel).copied()
     }
 }
+
+/// A message to be written.
+#[derive(Clone, Debug)]
+pub(crate) struct Draft {
+    pub(crate) channel: Title,
+    pub(crate) severity: Severity,
+    pub(crate) title: Text,
+    pub(crate) lines: Vec<Text>,
+    pub(crate) mention: Option<Text>,
+    pub(crate) run: Option<RunId>,
+    pub(crate) step: Option<u32>,
+    pub(crate) alert: Option<AlertId>,
+    pub(crate) reply_url: Option<Text>,
+    pub(crate) key: Text,
+}

@@ -1,40 +1,13 @@
 //! Stubs.
 use super::*;
-use crate::catalog::Noun;
+use crate::catalog::*;
+use crate::change::Change;
 use crate::command::*;
-use crate::units::Title;
+use crate::outbox::Draft;
+use crate::units::*;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
 impl State {
-    pub(crate) fn start_run(&mut self, _: &mut Step, _: &StartRun) -> Result<Answer, Refusal> {
-        Ok(Answer::Done)
-    }
-    pub(crate) fn cancel_run(&mut self, _: &mut Step, _: &CancelRun) -> Result<Answer, Refusal> {
-        Ok(Answer::Done)
-    }
-    pub(crate) fn resume_run(&mut self, _: &mut Step, _: &ResumeRun) -> Result<Answer, Refusal> {
-        Ok(Answer::Done)
-    }
-    pub(crate) fn decide(&mut self, _: &mut Step, _: &Decide) -> Result<Answer, Refusal> {
-        Ok(Answer::Done)
-    }
-    pub(crate) fn witness(&mut self, _: &mut Step, _: &Witness) -> Result<Answer, Refusal> {
-        Ok(Answer::Done)
-    }
-    pub(crate) fn believed(&mut self, _: &mut Step, _: &Believed) -> Result<Answer, Refusal> {
-        Ok(Answer::Done)
-    }
-    pub(crate) fn pause_automation(
-        &mut self,
-        _: &mut Step,
-        _: &PauseAutomation,
-    ) -> Result<Answer, Refusal> {
-        Ok(Answer::Done)
-    }
-    pub(crate) fn unpause_automation(&mut self, _: &mut Step) -> Result<Answer, Refusal> {
-        Ok(Answer::Done)
-    }
-    pub(crate) fn reset_fix(&mut self, _: &mut Step, _: &ResetFix) -> Result<Answer, Refusal> {
-        Ok(Answer::Done)
-    }
     pub(crate) fn ack_alert(&mut self, _: &mut Step, _: &AckAlert) -> Result<Answer, Refusal> {
         Ok(Answer::Done)
     }
@@ -67,5 +40,48 @@ impl State {
     pub(crate) fn post(&mut self, _: &mut Step, _: &Post) -> Result<Answer, Refusal> {
         Ok(Answer::Done)
     }
-    pub(crate) fn rules_changed(&mut self, _: &mut Step, _: Noun, _: &Title) {}
+    pub(crate) fn watch_alerts(&mut self, _: &mut Step, _: &[Change]) {}
+    pub(crate) fn alerts_due(&mut self, _: &mut Step, _: &Title, _: &Text) {}
+    pub(crate) fn sweep_alerts(&mut self, _: &mut Step) {}
+    pub(crate) fn alerts_need_sweep(&self) -> bool {
+        false
+    }
+    pub(crate) fn raise(&mut self, _: &mut Step, _: crate::alert::Raised) {}
+    pub(crate) fn clear_alert(&mut self, _: &mut Step, _: &Title, _: &Text) {}
+    pub(crate) fn alert_rule_changed(&mut self, _: &mut Step, _: &Title) {}
+    pub(crate) fn two_leaders_seen(
+        &mut self,
+        _: &mut Step,
+        _: &Name,
+        _: SessionId,
+        _: Token,
+        _: Showed,
+    ) {
+    }
+    pub(crate) fn owners_seen(&mut self, _: &mut Step, _: &[Text]) {}
+}
+impl crate::outbox::Outbox {
+    pub(crate) fn write(&mut self, step: &mut Step, draft: Draft, _: &Catalog) -> MessageId {
+        self.latest = MessageId(self.latest.0 + 1);
+        let d = draft;
+        self.messages.insert(
+            self.latest,
+            crate::outbox::Message {
+                id: self.latest,
+                channel: d.channel,
+                stamp: step.stamp,
+                severity: d.severity,
+                title: d.title,
+                lines: d.lines,
+                mention: d.mention,
+                run: d.run,
+                step: d.step,
+                alert: d.alert,
+                reply_url: d.reply_url,
+                key: d.key,
+            },
+        );
+        step.note(crate::change::What::Message { message: self.latest });
+        self.latest
+    }
 }
