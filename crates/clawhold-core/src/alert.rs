@@ -6,11 +6,11 @@
 //! `tell`.
 
 mod backtest;
+mod condition;
 mod feed;
 mod find;
 mod level;
 mod raise;
-mod seam;
 mod silence;
 mod tell;
 #[cfg(test)]
