@@ -43,6 +43,7 @@ use clawhold_api::routes;
 use self::error::Rejected;
 use self::hub::Hub;
 use crate::driver::Handle;
+use crate::outside::Outside;
 
 /// What the HTTP edge works with.
 #[derive(Clone, Debug)]
@@ -51,6 +52,8 @@ pub(crate) struct App {
     pub(crate) handle: Handle,
     /// The store's URL, for people.
     pub(crate) store: String,
+    /// The way to other programs.
+    pub(crate) outside: Outside,
 }
 
 /// What each handler gets.
@@ -59,12 +62,14 @@ struct Room {
     handle: Handle,
     store: Arc<str>,
     hub: Arc<Hub>,
+    outside: Outside,
 }
 
 /// Returns every route. Must be called within a runtime.
 pub(crate) fn router(app: App) -> Router {
     let hub = Hub::start(app.handle.clone());
-    let room = Room { handle: app.handle, store: app.store.into(), hub };
+    let App { handle, store, outside } = app;
+    let room = Room { handle, store: store.into(), hub, outside };
     Router::new()
         .merge(server_routes())
         .merge(session_routes())
