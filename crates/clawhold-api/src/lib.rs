@@ -5,6 +5,7 @@
 //! know. Positions, tokens and ids are JSON numbers of at most 2^53-1. Durations end in `_ms`.
 //! Moments are RFC 3339 in UTC with milliseconds: `2026-11-30T16:00:00.000Z`.
 
+pub mod automation;
 pub mod error;
 pub mod job;
 pub mod json;
@@ -19,6 +20,7 @@ pub mod session;
 pub mod stream;
 pub mod worker;
 
+pub use automation::Noun;
 pub use error::{Code, Problem};
 pub use json::Json;
 pub use page::{Done, Nothing, Page};

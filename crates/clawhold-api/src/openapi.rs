@@ -2,6 +2,7 @@
 //!
 //! It is checked in as `openapi.json`; a test fails when that file is not what the code says.
 
+mod automation;
 mod operation;
 
 use std::collections::BTreeMap;
@@ -46,6 +47,11 @@ fn operations() -> impl Iterator<Item = Operation> {
         about_queues(),
         about_jobs(),
         about_streams(),
+        automation::about_definitions(),
+        automation::about_nouns(),
+        automation::about_runs(),
+        automation::about_messages(),
+        automation::about_conditions(),
     ];
     groups.into_iter().flatten()
 }
@@ -239,7 +245,8 @@ mod tests {
     fn the_document_covers_every_route_and_nothing_else() {
         let document = document();
         let told: Vec<&str> = document.paths.paths.keys().map(String::as_str).collect();
-        let mut known = routes::ALL.to_vec();
+        let automation = routes::automation::all();
+        let mut known: Vec<&str> = routes::ALL.iter().copied().chain(automation).collect();
         known.sort_unstable();
         assert_eq!(told, known);
     }

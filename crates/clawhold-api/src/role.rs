@@ -27,6 +27,47 @@ pub struct Role {
     pub candidates_count: u64,
     /// The positions recorded under this role, one for each stream.
     pub positions: Vec<RecordedPosition>,
+    /// Who promotes a standby when the lease lapses.
+    #[serde(default)]
+    pub promotion: Promotion,
+    /// Who would promote, in words: the name of an auto-fix, or `the lapse itself`; null when
+    /// nobody would.
+    #[serde(default)]
+    pub promoter: Option<String>,
+    /// What is left of the limits of that auto-fix, in words; null when it has none.
+    #[serde(default)]
+    pub promoter_left: Option<String>,
+    /// Why nobody would promote, in words; null when somebody would.
+    #[serde(default)]
+    pub promoter_blocked: Option<String>,
+    /// Since when the role has been vacant by the operator's own limits; null when it is not.
+    #[serde(default)]
+    pub withheld_since: Option<String>,
+}
+
+/// Who promotes a standby when the lease of a role lapses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Promotion {
+    /// An auto-fix that promotes for the role, within its limits; the lapse itself without one.
+    #[default]
+    Auto,
+    /// The lapse itself, at once, whatever auto-fixes there are.
+    Native,
+    /// An auto-fix alone.
+    Policy,
+}
+
+impl Promotion {
+    /// Returns the word for it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Native => "native",
+            Self::Policy => "policy",
+        }
+    }
 }
 
 /// Who holds a role.
@@ -91,6 +132,9 @@ pub struct SetRole {
     /// Events that a standby may lag behind and still be promoted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag_events_max: Option<u64>,
+    /// Who promotes a standby when the lease lapses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub promotion: Option<Promotion>,
 }
 
 /// Asks for a role.

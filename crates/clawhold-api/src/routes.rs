@@ -1,5 +1,7 @@
 //! Every path of the API: the templates that a router takes, and builders that fill them in.
 
+pub mod automation;
+
 /// The process runs.
 pub const LIVEZ: &str = "/livez";
 /// The server can take requests.
@@ -97,7 +99,7 @@ pub const STREAM_POSITIONS: &str = "/v1/streams/{stream}/positions";
 /// The atomic step of a coordinator.
 pub const COMMIT: &str = "/v1/commit";
 
-/// Every path.
+/// Every path but those of automation, which are in [`automation::all`].
 pub const ALL: &[&str] = &[
     LIVEZ,
     READYZ,
@@ -205,9 +207,10 @@ mod tests {
 
     #[test]
     fn every_path_is_listed_once() {
-        let mut sorted = ALL.to_vec();
+        let all: Vec<&str> = ALL.iter().copied().chain(automation::all()).collect();
+        let mut sorted = all.clone();
         sorted.sort_unstable();
         sorted.dedup();
-        assert_eq!(sorted.len(), ALL.len());
+        assert_eq!(sorted.len(), all.len());
     }
 }

@@ -28,6 +28,18 @@ pub struct Status {
     pub jobs: JobCounts,
     /// Streams.
     pub streams: u64,
+    /// Messages in the inbox that nobody has read.
+    #[serde(default)]
+    pub unread: u64,
+    /// Alerts that fire.
+    #[serde(default)]
+    pub alerts_firing: u64,
+    /// Runs that have not ended.
+    #[serde(default)]
+    pub runs_live: u64,
+    /// Whether no run starts of itself.
+    #[serde(default)]
+    pub automation_paused: bool,
 }
 
 /// One server.

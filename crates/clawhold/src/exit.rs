@@ -63,9 +63,17 @@ impl Exit {
             | Code::UnsupportedMediaType
             | Code::BodyTooLarge
             | Code::OutOfRange
-            | Code::MethodNotAllowed => Self::Usage,
+            | Code::MethodNotAllowed
+            | Code::NeedsParam
+            | Code::BadParam
+            | Code::BadCondition
+            | Code::BadPlan => Self::Usage,
             Code::NotFound => Self::NotFound,
-            Code::Unauthorized | Code::Forbidden | Code::HostRefused => Self::Denied,
+            Code::Unauthorized
+            | Code::Forbidden
+            | Code::HostRefused
+            | Code::NotAllowed
+            | Code::BadSignature => Self::Denied,
             Code::StaleToken
             | Code::RoleHeld
             | Code::RoleVacant
@@ -88,7 +96,15 @@ impl Exit {
             | Code::InUse
             | Code::AmbiguousName
             | Code::NotLapsed
-            | Code::WrongEpoch => Self::Refused,
+            | Code::WrongEpoch
+            | Code::Exists
+            | Code::SimilarName
+            | Code::WrongVersion
+            | Code::TriggerTaken
+            | Code::Blocked
+            | Code::RunState
+            | Code::AlreadyDecided
+            | Code::PlanChanged => Self::Refused,
             Code::NotActive
             | Code::Overloaded
             | Code::OutcomeUnknown

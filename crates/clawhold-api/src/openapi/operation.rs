@@ -50,6 +50,11 @@ impl Operation {
         Self::new(HttpMethod::Put, path, summary).write()
     }
 
+    /// Returns a write by PATCH.
+    pub(super) fn patch(path: &'static str, summary: &str) -> Self {
+        Self::new(HttpMethod::Patch, path, summary).write()
+    }
+
     /// Returns a write by DELETE.
     pub(super) fn delete(path: &'static str, summary: &str) -> Self {
         Self::new(HttpMethod::Delete, path, summary).write()

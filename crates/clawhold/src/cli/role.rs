@@ -295,7 +295,11 @@ async fn ask(client: &Client, over: Over, context: &Context) -> Result<Reply, Fa
 }
 
 async fn set(client: &Client, set: Set) -> Result<Reply, Failure> {
-    let request = SetRole { ttl_ms: set.ttl.map(|ttl| ttl.0), lag_events_max: set.lag_events_max };
+    let request = SetRole {
+        ttl_ms: set.ttl.map(|ttl| ttl.0),
+        lag_events_max: set.lag_events_max,
+        promotion: None,
+    };
     client.set_role(&set.role, &request).await?;
     Ok(show(&view(client, &set.role).await?))
 }
