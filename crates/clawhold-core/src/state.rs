@@ -147,6 +147,7 @@ impl State {
         let mut step = Step { stamp, actor, changes: Vec::new(), seen: 0 };
         self.fall_due(&mut step);
         self.say_all_drained(&mut step);
+        self.react(&mut step);
         if let Some(id) = &request.id {
             match self.requests.recall(id, &request.command) {
                 Recall::Unknown => {}
@@ -161,6 +162,7 @@ impl State {
         }
         let answer = self.carry_out(&mut step, &request.command);
         self.say_all_drained(&mut step);
+        self.react(&mut step);
         // A claim that got nothing did nothing: the same request may well get something later.
         let empty = matches!(&answer, Ok(Answer::Claimed(claimed)) if claimed.is_empty());
         if let Some(id) = request.id.as_ref().filter(|_| !empty) {
@@ -182,6 +184,7 @@ impl State {
         self.jobs.fall_due(step);
         self.streams.fall_due(step);
         self.requests.fall_due(step.stamp);
+        self.automation_due(step);
     }
 
     /// Returns the earliest moments at which something falls due without being asked.

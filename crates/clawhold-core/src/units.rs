@@ -177,6 +177,11 @@ impl Title {
         odd.map_or_else(|| Ok(Self(text.into())), |c| Err(BadText::Character(c)))
     }
 
+    /// Returns what comes before every title.
+    pub(crate) fn lowest() -> Self {
+        Self(Box::default())
+    }
+
     /// Returns the title as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
