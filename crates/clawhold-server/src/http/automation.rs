@@ -28,8 +28,8 @@ use clawhold_api::automation::definition as wire;
 use clawhold_api::routes::automation as routes;
 use clawhold_core::catalog::Noun;
 
-use self::kind::Kind;
 pub(super) use self::decision::limits_left;
+use self::kind::Kind;
 pub(super) use self::pause::alerts_firing;
 pub(super) use self::value::near;
 use super::Room;
@@ -58,9 +58,8 @@ fn definition_routes() -> Router<Room> {
 /// Returns the routes that every kind of definition has.
 fn kind_routes<K: Kind>() -> Router<Room> {
     let paths = routes::of(kind::show_noun(K::NOUN));
-    let one: MethodRouter<Room> = get(definition::show::<K>)
-        .patch(definition::edit::<K>)
-        .delete(definition::remove::<K>);
+    let one: MethodRouter<Room> =
+        get(definition::show::<K>).patch(definition::edit::<K>).delete(definition::remove::<K>);
     Router::new()
         .route(paths.all, get(definition::list::<K>).post(definition::add::<K>))
         .route(paths.one, one)

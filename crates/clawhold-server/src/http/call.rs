@@ -87,7 +87,10 @@ impl Room {
     ) -> Result<Written<T>, Rejected> {
         let request = Request { id: call.id, actor: Some(call.actor), command };
         let written = self.handle.submit(request, move |replica, applied| {
-            let answer = applied.answer.as_ref().map_err(|refusal| Rejected::known(replica.state(), refusal))?;
+            let answer = applied
+                .answer
+                .as_ref()
+                .map_err(|refusal| Rejected::known(replica.state(), refusal))?;
             let body = view(replica, answer)?;
             let position = replica.state().last().position.0;
             Ok(Written { position, replayed: applied.replayed, body })

@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Response};
 use clawhold_api::error::{Code, Problem};
 use clawhold_core::answer::{Kind, Refusal};
 use clawhold_core::catalog::Noun;
-use clawhold_core::state::State;
+use clawhold_core::State;
 
 use super::automation::near;
 use crate::clock;

@@ -5,7 +5,7 @@ use clawhold_core::catalog::{AutoFix, Noun, Spec};
 use clawhold_core::condition::TargetKind;
 use clawhold_core::role::{Promotion, Role};
 use clawhold_core::run::{Reason, Target};
-use clawhold_core::state::State;
+use clawhold_core::State;
 use clawhold_core::units::Title;
 
 use super::automation::limits_left;
@@ -30,7 +30,9 @@ pub(super) fn promoter(state: &State, role: &Role) -> Promoter {
         (Promotion::Policy, None) => {
             return nobody("its promotion is policy, and no auto-fix in force promotes for it");
         }
-        (Promotion::Auto | Promotion::Policy, Some((title, fix))) => by_fix(state, role, title, fix),
+        (Promotion::Auto | Promotion::Policy, Some((title, fix))) => {
+            by_fix(state, role, title, fix)
+        }
     };
     if promoter.blocked.is_none() && role.candidates.is_empty() {
         return Promoter { blocked: Some("nobody stands by".to_owned()), ..promoter };
@@ -68,10 +70,7 @@ fn by_fix(state: &State, role: &Role, title: &Title, fix: &AutoFix) -> Promoter 
     let mut blocks = checks.into_iter().filter_map(|check| check.block);
     // The role is held: that its condition does not hold is no obstacle.
     let block = blocks.find(|block| {
-        !matches!(
-            block.reason,
-            Reason::ConditionCleared | Reason::UnknownValue | Reason::NoStandby
-        )
+        !matches!(block.reason, Reason::ConditionCleared | Reason::UnknownValue | Reason::NoStandby)
     });
     let left = limits_left(state, title, fix);
     let left = (!left.is_empty()).then(|| left.join(", "));
@@ -80,7 +79,8 @@ fn by_fix(state: &State, role: &Role, title: &Title, fix: &AutoFix) -> Promoter 
             let frees = block.free_at.map(|at| format!(", free at {}", crate::clock::rfc3339(at)));
             let (name, code) = (title.as_str(), block.reason.as_str());
             let detail = block.detail;
-            let why = format!("{name:?} may not run ({code}): {detail}{}", frees.unwrap_or_default());
+            let why =
+                format!("{name:?} may not run ({code}): {detail}{}", frees.unwrap_or_default());
             Promoter { who: None, left, blocked: Some(why) }
         }
         None => Promoter { who: Some(title.to_string()), left, blocked: None },

@@ -10,7 +10,7 @@ use clawhold_core::answer::{Kind, Refusal};
 use clawhold_core::catalog::{Noun, Spec};
 use clawhold_core::command::{AckAlert, Automate};
 use clawhold_core::replica::Replica;
-use clawhold_core::state::State as Known;
+use clawhold_core::State as Known;
 use clawhold_core::units::{AlertId, Title};
 
 use super::definition::automate;

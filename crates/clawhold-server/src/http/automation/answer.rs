@@ -38,7 +38,9 @@ pub(super) async fn ask(
             Show::Lag { role } => lag(cluster, named(role, about.role.as_deref())).await?,
             Show::Held { worker } => held(cluster, named(worker, about.worker.as_deref())).await?,
             Show::Workers => workers(cluster).await?,
-            Show::Queue { queue } => queue_of(cluster, named(queue, about.queue.as_deref())).await?,
+            Show::Queue { queue } => {
+                queue_of(cluster, named(queue, about.queue.as_deref())).await?
+            }
             Show::Failed { queue } => failed(cluster, named(queue, about.queue.as_deref())).await?,
             Show::Alerts => alerts(cluster).await?,
             Show::Runs => runs(cluster).await?,
@@ -136,9 +138,9 @@ async fn lag(cluster: &Cluster, name: Option<&str>) -> Result<Shown, String> {
         }
     }
     let data = roles.iter().map(|role| {
-        let standbys = role.candidates.iter().map(|standby| {
-            json!({"worker": standby.label, "session": standby.id, "lag": standby.lag})
-        });
+        let standbys = role.candidates.iter().map(
+            |standby| json!({"worker": standby.label, "session": standby.id, "lag": standby.lag}),
+        );
         json!({"role": role.name, "standbys": standbys.collect::<Value>()})
     });
     Ok((listed(lines, &no_such("role", name)), data.collect()))
@@ -152,8 +154,7 @@ async fn held(cluster: &Cluster, name: Option<&str>) -> Result<Shown, String> {
     let lines = workers.iter().map(|worker| {
         let jobs = worker.held_jobs.iter().flatten().map(|hold| hold.job.to_string());
         let jobs: Vec<String> = jobs.take(20).collect();
-        let jobs =
-            if jobs.is_empty() { String::new() } else { format!(": {}", jobs.join(", ")) };
+        let jobs = if jobs.is_empty() { String::new() } else { format!(": {}", jobs.join(", ")) };
         format!("{} holds {}{jobs}", worker.label, counted(worker.held, "job"))
     });
     let lines = listed(lines.collect(), &no_such("worker", name));

@@ -88,8 +88,7 @@ impl Room {
             }
             Started::Runbook { title, subject } => {
                 asking.may_act?;
-                let call =
-                    Call { id: asking.id, actor: asking.actor, scope: Scope::Operator };
+                let call = Call { id: asking.id, actor: asking.actor, scope: Scope::Operator };
                 let command = StartRun {
                     noun: Noun::Runbook,
                     title: title.clone(),
@@ -272,9 +271,9 @@ async fn answered(
 async fn one(asked: AskedCluster, views: &[Show], about: &About) -> wire::SourceAnswer {
     let source = asked.source.map(|title| title.to_string());
     let answer = match asked.cluster {
-        Ok(cluster) => answer::ask(&cluster, views, about)
-            .await
-            .map_err(|why| format!("not connected: {why}")),
+        Ok(cluster) => {
+            answer::ask(&cluster, views, about).await.map_err(|why| format!("not connected: {why}"))
+        }
         Err(why) => Err(why),
     };
     match answer {

@@ -8,7 +8,7 @@ use clawhold_api::error::{Code, Problem};
 use clawhold_core::condition::{Condition, Field, Kind, TargetKind};
 use clawhold_core::replica::Replica;
 use clawhold_core::run::Target;
-use clawhold_core::state::State as Known;
+use clawhold_core::State as Known;
 
 use crate::http::Room;
 use crate::http::body::Body;
@@ -84,11 +84,7 @@ pub(super) async fn explain(
     explained.await.map(Json)
 }
 
-fn explain_one(
-    replica: &Replica,
-    condition: &Condition,
-    target: &Target,
-) -> wire::ExplainedTarget {
+fn explain_one(replica: &Replica, condition: &Condition, target: &Target) -> wire::ExplainedTarget {
     let facts = replica.state().facts(target);
     let parts = condition.explain(&facts);
     wire::ExplainedTarget {

@@ -6,7 +6,7 @@ use clawhold_api::automation::definition as definition_wire;
 use clawhold_api::automation::run as wire;
 use clawhold_core::catalog::{AutoFix, Definition, Spec};
 use clawhold_core::run::{Decision, Instance, Target};
-use clawhold_core::state::State as Known;
+use clawhold_core::State as Known;
 use clawhold_core::units::{Timestamp, Title};
 
 use super::condition::show_target;
@@ -93,11 +93,7 @@ pub(super) fn fix_state(state: &Known, known: &Definition) -> Option<definition_
 }
 
 /// Returns what is left of each limit in words, and when one that is used up frees.
-fn limits(
-    state: &Known,
-    title: &Title,
-    fix: &AutoFix,
-) -> (Vec<String>, Option<Timestamp>) {
+fn limits(state: &Known, title: &Title, fix: &AutoFix) -> (Vec<String>, Option<Timestamp>) {
     let starts: Vec<Timestamp> = state.automation().runs().starts(title).collect();
     let now = state.last().at;
     let mut free_at = None;

@@ -12,7 +12,7 @@ use clawhold_core::command::{
     RevertDefinition,
 };
 use clawhold_core::replica::Replica;
-use clawhold_core::state::State as Known;
+use clawhold_core::State as Known;
 use clawhold_core::units::Title;
 
 use super::kind::{self, Kind, Wanted};
@@ -65,9 +65,8 @@ pub(super) async fn show<K: Kind>(
     Word(name): Word,
 ) -> Result<Json<wire::Definition>, Rejected> {
     let title = value::title("name", &name)?;
-    let shown = room.read(move |replica| {
-        Ok(show_known(replica, require(replica.state(), K::NOUN, &title)?))
-    });
+    let shown = room
+        .read(move |replica| Ok(show_known(replica, require(replica.state(), K::NOUN, &title)?)));
     shown.await.map(Json)
 }
 
@@ -105,9 +104,7 @@ pub(super) async fn edit<K: Kind>(
     let version = patch.get("version").and_then(serde_json::Value::as_u64);
     // One change at a time, so that two changes of different fields do not undo each other.
     let _turn = room.edits.lock().await;
-    let known = room.read(move |replica| {
-        require(replica.state(), K::NOUN, &title).map(Before::of)
-    });
+    let known = room.read(move |replica| require(replica.state(), K::NOUN, &title).map(Before::of));
     let before = known.await?;
     let shown = kind::show(&before.title, before.enabled, &before.spec);
     let body = difference::patched(&shown, patch)?;
@@ -176,10 +173,12 @@ impl Room {
         }
         let title = wanted.title.clone();
         let noun = wanted.spec.noun();
-        let command = Define { title: wanted.title, spec: wanted.spec, expect, enabled: wanted.enabled };
-        let written = self.write(call, automate(Automate::Define(command)), move |replica, answer| {
-            defined(replica, answer, noun, &title, before.as_ref())
-        });
+        let command =
+            Define { title: wanted.title, spec: wanted.spec, expect, enabled: wanted.enabled };
+        let written =
+            self.write(call, automate(Automate::Define(command)), move |replica, answer| {
+                defined(replica, answer, noun, &title, before.as_ref())
+            });
         written.await
     }
 }
@@ -223,7 +222,8 @@ fn would_be(
     let state = replica.state();
     let catalog = state.automation().catalog();
     let (noun, title) = (wanted.spec.noun(), wanted.title.clone());
-    let command = Define { title: wanted.title, spec: wanted.spec, expect, enabled: wanted.enabled };
+    let command =
+        Define { title: wanted.title, spec: wanted.spec, expect, enabled: wanted.enabled };
     let import = Import { definitions: vec![command], remove: Vec::new() };
     let trial = catalog.trial(state.last(), &import);
     let trial = trial.map_err(|refusal| Rejected::known(state, &refusal))?;

@@ -7,7 +7,7 @@ use clawhold_api::page::Nothing;
 use clawhold_core::command::{Automate, RetryDelivery};
 use clawhold_core::outbox::{Delivery, Outbox};
 use clawhold_core::replica::Replica;
-use clawhold_core::state::State as Known;
+use clawhold_core::State as Known;
 use clawhold_core::units::MessageId;
 
 use super::definition::automate;
@@ -42,9 +42,9 @@ pub(super) async fn list(
         all.sort_unstable_by_key(|(id, _, _)| *id);
         let shown = all.into_iter().filter_map(|(id, delivery, is_dead)| {
             let message = outbox.get(id);
-            let fits = channel.as_ref().is_none_or(|channel| {
-                message.is_some_and(|message| message.channel == *channel)
-            });
+            let fits = channel
+                .as_ref()
+                .is_none_or(|channel| message.is_some_and(|message| message.channel == *channel));
             fits.then(|| show(replica.state(), id, delivery, is_dead))
         });
         Ok(shown.take(rows.limit + 1).collect())
@@ -78,8 +78,7 @@ fn find(outbox: &Outbox, message: MessageId) -> Option<(&Delivery, bool)> {
 
 fn show(state: &Known, id: MessageId, delivery: &Delivery, is_dead: bool) -> wire::Delivery {
     let message = state.automation().outbox().get(id);
-    let is_sending =
-        delivery.sending.as_ref().is_some_and(|(epoch, _)| *epoch == state.epoch());
+    let is_sending = delivery.sending.as_ref().is_some_and(|(epoch, _)| *epoch == state.epoch());
     let word = if is_dead {
         "failed"
     } else if is_sending {

@@ -85,9 +85,7 @@ pub(super) fn wanted(body: &wire::Spec, known: Option<&Spec>) -> Result<Wanted, 
 pub(super) fn show(title: &Title, enabled: bool, spec: &Spec) -> wire::Spec {
     let (name, enabled) = (title.to_string(), Some(enabled));
     match spec {
-        Spec::Agent(spec) => {
-            wire::Spec::Agent(wire::Agent { name, enabled, ..agent::show(spec) })
-        }
+        Spec::Agent(spec) => wire::Spec::Agent(wire::Agent { name, enabled, ..agent::show(spec) }),
         Spec::Command(spec) => {
             wire::Spec::Command(wire::Command { name, enabled, ..command::show(spec) })
         }

@@ -8,7 +8,7 @@ use clawhold_core::alert::AlertState;
 use clawhold_core::command::{Automate, PauseAutomation};
 use clawhold_core::limits;
 use clawhold_core::run::RunState;
-use clawhold_core::state::State as Known;
+use clawhold_core::State as Known;
 
 use super::definition::automate;
 use crate::clock;

@@ -9,13 +9,11 @@ use clawhold_api::automation::definition as definition_wire;
 use clawhold_api::automation::run as wire;
 use clawhold_core::answer::{Answer, Refusal};
 use clawhold_core::catalog::{Approval, Noun, Spec};
-use clawhold_core::command::{
-    Automate, CancelRun, Decide, Param, ResetFix, ResumeRun, StartRun,
-};
+use clawhold_core::command::{Automate, CancelRun, Decide, Param, ResetFix, ResumeRun, StartRun};
 use clawhold_core::operation::{Operation, PlannedStep};
 use clawhold_core::replica::Replica;
 use clawhold_core::run::{Origin, Run, RunState, StepRecord, StepState};
-use clawhold_core::state::State as Known;
+use clawhold_core::State as Known;
 use clawhold_core::units::{RunId, Title};
 
 use super::condition::show_target;
@@ -41,9 +39,8 @@ pub(super) async fn list(
     let filter = Filter::of(&query)?;
     let items = room.read(move |replica| {
         let state = replica.state();
-        let fits = newest(state).filter(|run| {
-            before.is_none_or(|before| run.id.0 < before) && filter.fits(run)
-        });
+        let fits = newest(state)
+            .filter(|run| before.is_none_or(|before| run.id.0 < before) && filter.fits(run));
         Ok(fits.take(rows.limit + 1).map(|run| show_run(state, run)).collect())
     });
     Ok(page(items.await?, rows, &uri, |run: &wire::Run| run.id.to_string()))
@@ -162,9 +159,8 @@ async fn start(
 ) -> Result<Written<wire::Run>, Rejected> {
     let title = value::title("name", &name)?;
     let known = title.clone();
-    let target_kind = room.read(move |replica| {
-        Ok(target_kind(&require(replica.state(), noun, &known)?.spec))
-    });
+    let target_kind =
+        room.read(move |replica| Ok(target_kind(&require(replica.state(), noun, &known)?.spec)));
     let target_kind = target_kind.await?;
     let mut params = params(&body.params)?;
     if let Some(target) = value::given(body.target.as_deref()) {
@@ -205,9 +201,9 @@ pub(super) fn subject(step: &PlannedStep) -> Option<&'static str> {
     let exact = step.operation.to_string();
     let arguments = plan::arguments(&exact);
     let names = ["role", "worker", "queue", "job"];
-    names.into_iter().find(|name| {
-        arguments.split_whitespace().any(|one| one == format!("{name}=run"))
-    })
+    names
+        .into_iter()
+        .find(|name| arguments.split_whitespace().any(|one| one == format!("{name}=run")))
 }
 
 /// Returns values for the parameters of a run.
@@ -241,9 +237,10 @@ impl Room {
             clawhold_core::command::Request { id: call.id, actor: Some(call.actor), command };
         let written = self.handle.submit(request, move |replica, applied| {
             let state = replica.state();
-            let answer = applied.answer.as_ref().map_err(|refusal| {
-                super::trial::explained(state, &about, refusal)
-            })?;
+            let answer = applied
+                .answer
+                .as_ref()
+                .map_err(|refusal| super::trial::explained(state, &about, refusal))?;
             let body = ran(replica, answer)?;
             let position = state.last().position.0;
             Ok(Written { position, replayed: applied.replayed, body })
@@ -448,4 +445,3 @@ fn show_step_state(state: StepState) -> wire::StepState {
         StepState::Skipped => wire::StepState::Skipped,
     }
 }
-

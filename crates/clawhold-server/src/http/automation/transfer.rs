@@ -87,7 +87,11 @@ pub(super) async fn import(
     let read = room.read(move |replica| Planned::of(replica, &specs, prune));
     let planned = read.await?;
     if dry_run {
-        return Ok(Written { position: planned.position, replayed: false, body: planned.shown(true) });
+        return Ok(Written {
+            position: planned.position,
+            replayed: false,
+            body: planned.shown(true),
+        });
     }
     let import = planned.import.clone();
     let written = room.write(call, automate(Automate::Import(import)), move |_, answer| {
@@ -123,9 +127,9 @@ impl Planned {
             let known = known.and_then(|title| catalog.get(noun, &title));
             let one = kind::wanted(spec, known.map(|known| &known.spec));
             let one = one.map_err(|rejected| placed(rejected, noun, spec.name()))?;
-            let twice = wanted.iter().any(|(_, other)| {
-                other.title == one.title && other.spec.noun() == one.spec.noun()
-            });
+            let twice = wanted
+                .iter()
+                .any(|(_, other)| other.title == one.title && other.spec.noun() == one.spec.noun());
             if twice {
                 let field = format!("definitions.{}", plural(noun).replace('-', "_"));
                 return Err(Rejected::field(&field, spec.name(), "each name once"));
@@ -153,9 +157,8 @@ impl Planned {
     }
 
     fn shown(&self, dry_run: bool) -> wire::Imported {
-        let count = |change: &str| {
-            self.items.iter().filter(|item| item.change == change).count() as u64
-        };
+        let count =
+            |change: &str| self.items.iter().filter(|item| item.change == change).count() as u64;
         wire::Imported {
             dry_run,
             added: count("added"),
@@ -190,9 +193,7 @@ fn placed(mut rejected: Rejected, noun: Noun, name: &str) -> Rejected {
 fn pruned(catalog: &Catalog, wanted: &[(&'static str, Wanted)]) -> Vec<RemoveDefinition> {
     let all = Noun::ALL.into_iter().flat_map(|noun| catalog.list(noun, None));
     let gone = all.filter(|known| {
-        !wanted.iter().any(|(_, one)| {
-            one.title == known.title && one.spec.noun() == known.noun()
-        })
+        !wanted.iter().any(|(_, one)| one.title == known.title && one.spec.noun() == known.noun())
     });
     gone.map(|known| RemoveDefinition { noun: known.noun(), title: known.title.clone() }).collect()
 }

@@ -9,7 +9,7 @@ use clawhold_core::answer::{Answer, Refusal};
 use clawhold_core::catalog::{Approval, AutoFix, Channel, Definition, Noun, Source, Spec, Watch};
 use clawhold_core::command::{Automate, Post, StartRun};
 use clawhold_core::run::Target;
-use clawhold_core::state::State as Known;
+use clawhold_core::State as Known;
 use clawhold_core::units::{MessageId, Text, Title};
 
 use super::condition::{all, find, show_target};
@@ -43,9 +43,7 @@ pub(super) async fn test<K: Kind>(
     let (spec, position) = read.await?;
     let tested = match &spec {
         Spec::AutoFix(_) => room.test_fix(title, body.target).await?,
-        Spec::Command(command) => {
-            room.test_command(command.trigger.as_str(), body.target).await?
-        }
+        Spec::Command(command) => room.test_command(command.trigger.as_str(), body.target).await?,
         Spec::Runbook(runbook) => wire::Tested {
             plan: plan::show(&runbook.plan),
             ..said(runbook.plan.is_complete(), plan::warnings(&runbook.plan))
@@ -286,7 +284,10 @@ fn about_channel(state: &Known, title: &Title) -> Option<String> {
 fn about_source(state: &Known, title: &Title) -> Option<String> {
     let known = state.automation().catalog().get(Noun::Source, title).is_some();
     (!known).then(|| {
-        format!("source {title:?} is not connected; `source add \"{title}\" --url URL` connects it", title = title.as_str())
+        format!(
+            "source {title:?} is not connected; `source add \"{title}\" --url URL` connects it",
+            title = title.as_str()
+        )
     })
 }
 

@@ -1,9 +1,7 @@
 //! Values as people write them: names, lengths of time, limits, approvals, secrets.
 
 use clawhold_api::automation::definition::HIDDEN;
-use clawhold_core::catalog::{
-    Approval, Cooldown, Grouping, MaxRuns, Secret, Severity, Trigger,
-};
+use clawhold_core::catalog::{Approval, Cooldown, Grouping, MaxRuns, Secret, Severity, Trigger};
 use clawhold_core::limits;
 use clawhold_core::units::{Name, Prose, Text, Title};
 
@@ -183,9 +181,7 @@ pub(super) fn show_max_runs(limit: MaxRuns) -> String {
     let whole = units.into_iter().find(|(unit, _)| limit.per_ms.is_multiple_of(*unit));
     let (times, unit) = match whole {
         Some((unit, word)) => (limit.per_ms / unit, word.to_owned()),
-        None if limit.per_ms.is_multiple_of(SECOND) => {
-            (limit.per_ms / SECOND, "second".to_owned())
-        }
+        None if limit.per_ms.is_multiple_of(SECOND) => (limit.per_ms / SECOND, "second".to_owned()),
         None => return format!("{} per {}ms", limit.count, limit.per_ms),
     };
     if times == 1 {
@@ -306,8 +302,7 @@ mod tests {
 
     #[test]
     fn lengths_of_time_read_as_they_are_written() {
-        let cases =
-            [("15m", 900_000), ("1h30m", 5_400_000), ("90 s", 90_000), ("2 days", 2 * DAY)];
+        let cases = [("15m", 900_000), ("1h30m", 5_400_000), ("90 s", 90_000), ("2 days", 2 * DAY)];
         for (text, ms) in cases {
             assert_eq!(duration("x", text).unwrap(), ms, "{text}");
         }

@@ -35,9 +35,8 @@ pub(in crate::http::automation) async fn take(
     let door = room.door(&channel).await?;
     let header = headers.get(signature::HEADER).and_then(|value| value.to_str().ok());
     let now_s = clock::now().at.0 / 1_000;
-    let genuine = header.and_then(|header| {
-        signature::check_header(door.secret.as_bytes(), now_s, header, &body)
-    });
+    let genuine = header
+        .and_then(|header| signature::check_header(door.secret.as_bytes(), now_s, header, &body));
     let signed = genuine.ok_or_else(not_genuine)?;
     let words: Words = body::parse(&body)?;
     let id = request_id("hook", &[door.title.as_str().as_bytes(), signed.as_bytes()]);

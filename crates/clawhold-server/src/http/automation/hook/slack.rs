@@ -92,7 +92,10 @@ mod tests {
         let body = b"command=%2Frunbook&text=rebalance+worker%3Dw-3&user_id=U1&user_name=dana\
             &response_url=https%3A%2F%2Fhooks.slack.com%2Fx%3Fa%3Db%26c";
         let form = Form::read(body).unwrap();
-        assert_eq!((form.command.as_str(), form.text.as_str()), ("/runbook", "rebalance worker=w-3"));
+        assert_eq!(
+            (form.command.as_str(), form.text.as_str()),
+            ("/runbook", "rebalance worker=w-3")
+        );
         assert_eq!(form.user_id, "U1");
         assert_eq!(form.response_url.as_deref(), Some("https://hooks.slack.com/x?a=b&c"));
         assert!(Form::read(b"\xff").is_none());

@@ -93,9 +93,9 @@ pub(in crate::http::automation) fn not_understood(
     trouble: &NotUnderstood,
 ) -> Rejected {
     let choices = trouble.nearest.iter().map(|near| near.exact.clone()).collect();
-    let lines = show_nearest(trouble).into_iter().map(|near| {
-        format!("accept 1={}: {} ({:?})", near.number, near.operation, near.example)
-    });
+    let lines = show_nearest(trouble)
+        .into_iter()
+        .map(|near| format!("accept 1={}: {} ({:?})", near.number, near.operation, near.example));
     let detail = format!("{field} is not understood: {trouble}");
     let field = Some(field.to_owned());
     let lines = lines.collect();
@@ -106,10 +106,9 @@ pub(in crate::http::automation) fn not_understood(
 fn usual(watch: &Watch) -> (Severity, u64) {
     let Watch::Detector(detector) = watch else { return (Severity::Warning, FOR_MS) };
     match detector {
-        Detector::TwoLeaders
-        | Detector::HeldByGone
-        | Detector::Orphan
-        | Detector::DoubleOwner => (Severity::Critical, 0),
+        Detector::TwoLeaders | Detector::HeldByGone | Detector::Orphan | Detector::DoubleOwner => {
+            (Severity::Critical, 0)
+        }
         Detector::Leaderless => (Severity::Critical, FOR_MS),
         Detector::StaleWrites { .. }
         | Detector::FlappingLease { .. }

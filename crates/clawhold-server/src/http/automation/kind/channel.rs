@@ -109,9 +109,8 @@ fn is_url(text: &str) -> bool {
 
 fn read_base(base: &str) -> Result<Text, Rejected> {
     let allowed = "https://HOST or http://HOST";
-    let base = if is_url(base) { Ok(base) } else {
-        Err(Rejected::field("sink.base", base, allowed))
-    };
+    let base =
+        if is_url(base) { Ok(base) } else { Err(Rejected::field("sink.base", base, allowed)) };
     convert::text("sink.base", Some(base?))
 }
 
@@ -147,10 +146,9 @@ pub(super) fn show(channel: &Channel) -> wire::Channel {
 fn show_sink(sink: &Sink) -> wire::Sink {
     match sink {
         Sink::Slack { url } => wire::Sink::Slack { url: show_secret(url) },
-        Sink::Webhook { url, secret } => wire::Sink::Webhook {
-            url: show_secret(url),
-            secret: secret.as_ref().map(show_secret),
-        },
+        Sink::Webhook { url, secret } => {
+            wire::Sink::Webhook { url: show_secret(url), secret: secret.as_ref().map(show_secret) }
+        }
         Sink::Discord { url } => wire::Sink::Discord { url: show_secret(url) },
         Sink::Telegram { token, chat, base } => wire::Sink::Telegram {
             token: show_secret(token),

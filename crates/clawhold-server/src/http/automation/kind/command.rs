@@ -34,9 +34,8 @@ pub(super) fn read(body: &wire::Command, known: Option<&Spec>) -> Result<Spec, R
 fn kept(body: &wire::Command, known: Option<&Spec>) -> Option<Vec<Show>> {
     let Some(Spec::Command(known)) = known else { return None };
     let shown = show(known);
-    let same = shown.message == body.message
-        && shown.steps == body.steps
-        && shown.accept == body.accept;
+    let same =
+        shown.message == body.message && shown.steps == body.steps && shown.accept == body.accept;
     same.then(|| known.views.clone())
 }
 
@@ -98,9 +97,9 @@ fn made(command: &ChatCommand) -> (Vec<String>, Vec<String>) {
         Err(trouble) => Some(trouble),
     };
     let nearest = trouble.as_ref().map(|trouble| trouble.nearest.as_slice()).unwrap_or_default();
-    let near = nearest.iter().find(|near| {
-        prose::views(&near.exact).is_ok_and(|views| views == command.views)
-    });
+    let near = nearest
+        .iter()
+        .find(|near| prose::views(&near.exact).is_ok_and(|views| views == command.views));
     match near {
         Some(near) => (Vec::new(), vec![format!("1={}", operation_of(&near.exact))]),
         None => (command.views.iter().map(ToString::to_string).collect(), Vec::new()),
