@@ -125,12 +125,20 @@ fn enabled(_: &State, known: &Definition, _: &AutoFix, _: &Target) -> Option<Blo
 
 /// A lease that ran out because a server had just taken over and nobody could renew is no reason.
 /// The grace of a takeover sees to that; only a lease that three takeovers in a row have seen
-/// unconfirmed can lapse sooner.
+/// unconfirmed can lapse sooner. A lease that was granted since is as good as any.
 fn settled(state: &State, _: &Definition, fix: &AutoFix, target: &Target) -> Option<Block> {
     let Target::Role(role) = target else { return None };
     let role = state.roles.get(role)?;
     let since = state.active.as_ref()?.since;
     let ended = role.ended().filter(|ended| ended.stamp.served >= since.served)?;
+    let granted_since = role.history().any(|change| {
+        change.token == ended.token
+            && change.stamp.position > since.position
+            && change.stamp.position < ended.stamp.position
+    });
+    if granted_since {
+        return None;
+    }
     let settled = since.served.after(role.ttl_ms);
     let lapsed = fix.condition.target() == TargetKind::Role && role.is_lapsed();
     if !lapsed || ended.stamp.served >= settled || state.last.served >= settled {

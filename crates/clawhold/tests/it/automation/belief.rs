@@ -152,7 +152,7 @@ fn leader(scene: &Scene, label: &str) -> (OpenedSession, u64) {
 fn beat(scene: &Scene, session: &OpenedSession, token: u64) -> LeadOutcome {
     let beat = Beat {
         session: session.session.clone(),
-        leads: vec![LeadClaim { role: "indexer".to_owned(), token }],
+        leads: vec![LeadClaim { role: "indexer".to_owned(), token, suspended: false }],
         holds: Vec::new(),
         consumed: Vec::new(),
     };

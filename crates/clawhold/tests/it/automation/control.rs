@@ -113,7 +113,7 @@ fn leaving(scene: &Scene, label: &str) -> u64 {
         ..OpenSession::default()
     };
     let session = block_on(client.open_session(&open)).unwrap().reply.session;
-    scene.paste(&format!("openclaw job add {label} null"));
+    scene.paste(&format!("openclaw job add {label} --payload null"));
     let claim = Claim { session, queues: vec![label.to_owned()], max: None, wait_ms: None };
     let id = block_on(client.claim(&claim)).unwrap().reply.jobs[0].id;
     scene.paste(&format!("openclaw worker drain {label} --deadline 10m --no-wait"));

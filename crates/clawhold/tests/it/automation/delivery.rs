@@ -31,7 +31,8 @@ fn a_dead_webhook_delays_no_fix_and_gets_the_message_once_when_it_lives() {
         let message = document["items"][0].clone();
         (message["delivery"] == "waiting").then_some(message)
     });
-    assert_eq!(waiting["title"], "Return Held Jobs for worker w-3: succeeded (run 1)");
+    let title = format!("Return Held Jobs for worker w-3: succeeded (run {})", run.id);
+    assert_eq!(waiting["title"], *title);
 
     let receiver = Receiver::at(port);
     let taken = receiver.wait_for("succeeded");

@@ -34,7 +34,8 @@ fn twelve_jobs_of_a_worker_that_is_told_to_stop_come_back_in_one_run_and_before_
     assert_eq!(scene.runs("Return Held Jobs").len(), 1);
     let told = scene.inbox("#ops-alerts");
     assert_eq!(told.len(), 1, "{told:#?}");
-    assert_eq!(told[0].title, "Return Held Jobs for worker leaving: succeeded (run 1)");
+    let title = format!("Return Held Jobs for worker leaving: succeeded (run {})", run.id);
+    assert_eq!(told[0].title, title);
     let audit = block_on(scene.client().audit(Some("q"))).unwrap();
     assert!(audit.ok, "{:?}", audit.mismatches);
 }

@@ -22,7 +22,8 @@ fn a_job_that_its_worker_never_lists_is_told_and_taken_back() {
         queues: vec!["q".to_owned()],
         ..OpenSession::default()
     };
-    let session = block_on(client.open_session(&open)).unwrap().reply.session;
+    let opened = block_on(client.open_session(&open)).unwrap().reply;
+    let session = opened.session;
     let id = scene.add(1)[0];
     let queues = vec!["q".to_owned()];
     let claim = Claim { session: session.clone(), queues, max: None, wait_ms: None };
@@ -38,7 +39,10 @@ fn a_job_that_its_worker_never_lists_is_told_and_taken_back() {
     assert_eq!((alert.group.as_str(), alert.state.as_str()), ("q", "firing"));
     assert_eq!(
         alert.details,
-        [format!("job {id} was given to w-9, which never listed it, and was taken back")]
+        [format!(
+            "job {id} was given to w-9 (session {}), which never listed it, and was taken back",
+            opened.id
+        )]
     );
     assert_eq!(scene.job(id).state, JobState::Returned);
 
@@ -58,8 +62,9 @@ fn the_jobs_of_a_killed_worker_are_told_until_somebody_has_them() {
         scene.alerts(RULE).into_iter().find(|alert| alert.details.len() == 2)
     });
     for id in &ids {
-        let fact = format!("w-1 was lost while it held job {id}");
-        assert!(alert.details.contains(&fact), "{fact}: {:?}", alert.details);
+        let fact = format!(" was lost while it held job {id}");
+        let told = |line: &String| line.starts_with("w-1 (session ") && line.ends_with(&fact);
+        assert!(alert.details.iter().any(told), "{fact}: {:?}", alert.details);
     }
     let staying = Process::work(&scene, "w-2", "--concurrency 2 --ttl 1s", LONG_JOB);
     staying.wrote_lines(2);

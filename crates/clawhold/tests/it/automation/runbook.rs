@@ -1,8 +1,10 @@
 //! The runbooks of the seed commands, from the shell to the end.
 
+use std::time::Duration;
+
 use clawhold_client::api::automation::run::{RunState, StepState};
-use clawhold_client::api::job::{Claim, JobState};
-use clawhold_client::api::session::{OpenSession, OpenedSession};
+use clawhold_client::api::job::JobState;
+use clawhold_client::api::worker::WorkerQuery;
 use rustix::process::Signal;
 
 use super::scene::{HAND_OFF, LEADER, LONG_JOB, Process, REBALANCE, STANDBY, Scene};
@@ -18,6 +20,9 @@ pub(super) const REBALANCING: [&str; 5] = [
     "check.one_owner",
     "queue.admit_new",
 ];
+
+/// What a job does that does not heed that it should stop.
+const STUBBORN: &str = "echo \"$CLAWHOLD_JOB\" >> \"$1\"\nwhile :; do sleep 1; done\n";
 
 #[test]
 fn a_rebalance_moves_every_job_of_the_worker_that_is_named_and_admits_new_ones_last() {
@@ -51,7 +56,7 @@ fn a_rebalance_moves_every_job_of_the_worker_that_is_named_and_admits_new_ones_l
     for (number, step) in REBALANCING.iter().enumerate() {
         assert!(said.contains(&format!("{} {step}", number + 1)), "{said}");
     }
-    assert!(said.contains("run 1 succeeded"), "{said}");
+    assert!(said.contains(&format!("run {} succeeded", run.id)), "{said}");
     let mut moved: Vec<String> = staying.lines().split_off(2);
     moved.extend(helping.lines().into_iter().take(3));
     moved.sort();
@@ -69,8 +74,12 @@ fn a_rebalance_moves_every_job_of_the_worker_that_is_named_and_admits_new_ones_l
 #[test]
 fn a_rebalance_asks_which_worker_is_meant_when_two_leave_and_takes_the_one_that_does() {
     let scene = Scene::with(&[REBALANCE]);
-    let _first = worker(&scene, "w-1");
-    let _second = worker(&scene, "w-2");
+    scene.add(2);
+    let workers = ["w-1", "w-2"];
+    let stubborn = format!("#!/bin/sh\ntrap '' TERM\n{STUBBORN}");
+    let flags = "--ttl 1s --drain-deadline 5m";
+    let mut workers = workers.map(|name| Process::work(&scene, name, flags, &stubborn));
+    workers.iter().for_each(|worker| drop(worker.wrote_lines(1)));
     let said = scene.shell("openclaw run \"/runbook rebalance\"");
     assert_ne!(said.code, 0, "nobody leaves\n{}", said.out);
     for name in ["w-1", "w-2"] {
@@ -83,15 +92,20 @@ fn a_rebalance_asks_which_worker_is_meant_when_two_leave_and_takes_the_one_that_
     }
     assert_eq!(scene.runs("Rebalance Workers").len(), 0, "nothing was guessed");
 
-    scene.paste("openclaw worker resume w-1");
+    workers[0].kill();
+    until("the first worker to be gone", || {
+        let workers = block_on(scene.client().workers(&WorkerQuery::default()).collect(10));
+        (workers.unwrap().len() == 1).then_some(())
+    });
     let staying = Process::work(&scene, "w-3", "--concurrency 5 --ttl 1s", LONG_JOB);
+    staying.wrote_lines(1);
     let said = scene.paste("openclaw run \"/runbook rebalance\" --follow");
     assert!(said.contains("worker w-2"), "{said}");
     let run = scene.ended("Rebalance Workers");
     assert_in_order(&run, &REBALANCING);
     assert_eq!(run.params.get("worker").map(String::as_str), Some("w-2"));
     assert_eq!(run.returned_count, 1);
-    staying.wrote_lines(1);
+    staying.wrote_lines(2);
 }
 
 #[test]
@@ -145,30 +159,13 @@ fn a_hand_off_from_a_leader_that_lives_waits_and_never_takes_the_role_from_it() 
     let standby = Process::lead(&scene, "ben", "--ttl 1s --standby", STANDBY);
     scene.candidates(1);
     scene.paste("openclaw run \"/runbook handoff\"");
-    let run = until("a renewal to be seen", || {
-        let run = scene.runs("Hand Off Leadership").into_iter().next()?;
-        let waits = run.steps[0].output.iter().any(|line| line.contains("renewed"));
-        waits.then_some(run)
-    });
-    assert_eq!((run.state, run.steps[1].state), (RunState::Running, StepState::Pending));
-    scene.paste("openclaw run cancel 1 --reason 'ana lives'");
+    // More than one renewal goes by.
+    std::thread::sleep(Duration::from_millis(1_500));
+    let run = scene.runs("Hand Off Leadership").remove(0);
+    let states = (run.state, run.steps[0].state, run.steps[1].state);
+    assert_eq!(states, (RunState::Running, StepState::Running, StepState::Pending));
+    scene.paste(&format!("openclaw run cancel {} --reason 'ana lives'", run.id));
     assert_eq!(scene.ended("Hand Off Leadership").state, RunState::Cancelled);
     assert_eq!(block_on(scene.client().role("indexer")).unwrap().token, token);
     assert_eq!(standby.lines().iter().filter(|line| line.contains("promoted")).count(), 0);
-}
-
-/// Opens a worker that holds one job and says nothing more for as long as the test takes.
-fn worker(scene: &Scene, label: &str) -> OpenedSession {
-    let open = OpenSession {
-        label: label.to_owned(),
-        ttl_ms: Some(600_000),
-        queues: vec!["q".to_owned()],
-        ..OpenSession::default()
-    };
-    let opened = block_on(scene.client().open_session(&open)).unwrap().reply;
-    scene.add(1);
-    let queues = vec!["q".to_owned()];
-    let claim = Claim { session: opened.session.clone(), queues, max: None, wait_ms: None };
-    assert_eq!(block_on(scene.client().claim(&claim)).unwrap().reply.jobs.len(), 1);
-    opened
 }

@@ -101,7 +101,7 @@ fn a_step_that_a_person_confirms_is_confirmed_at_the_next_server_and_nothing_is_
     second.wait_active();
     let run = latest(&second, "Pausing").unwrap();
     assert_eq!((run.state, run.steps[2].state), (RunState::Running, StepState::Waiting));
-    paste(&place, "openclaw run confirm 1 --reason 'it has room'");
+    paste(&place, &format!("openclaw run confirm {} --reason 'it has room'", run.id));
     let run = ended(&second, "Pausing");
     let steps = ["notify.send", "queue.pause", "manual.confirm", "notify.send", "queue.resume"];
     assert_in_order(&run, &steps);
