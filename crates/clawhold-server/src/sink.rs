@@ -263,9 +263,10 @@ pub(crate) mod tests {
 
     #[test]
     fn a_status_says_whether_trying_again_is_sensible() {
+        let of = super::outcome;
         let outcome = |status, retry_ms| {
             let answer = Incoming { status, retry_ms, body: Bytes::from_static(b"no\nroom") };
-            super::outcome(&answer).unwrap_or_else(|sent| sent)
+            of(&answer).unwrap_or_else(|sent| sent)
         };
         assert!(matches!(outcome(204, None), Sent::Delivered { .. }));
         assert!(matches!(outcome(302, None), Sent::Refused { .. }));

@@ -1,5 +1,10 @@
 //! The edge as its callers meet it: a server on a memory store, spoken to over a socket.
 
+mod automation;
+mod hook;
+mod receiver;
+mod sink;
+
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -48,6 +53,15 @@ impl Server {
     /// Posts and returns the body of a success.
     async fn done(&self, path: &str, body: Value) -> Value {
         let response = self.post(path, body).await;
+        let status = response.status();
+        let text = response.text().await.unwrap();
+        assert!(status.is_success(), "{path}: {status} {text}");
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// Changes and returns the body of a success.
+    async fn changed(&self, path: &str, body: Value) -> Value {
+        let response = self.http.patch(self.url(path)).json(&body).send().await.unwrap();
         let status = response.status();
         let text = response.text().await.unwrap();
         assert!(status.is_success(), "{path}: {status} {text}");

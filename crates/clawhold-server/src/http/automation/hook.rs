@@ -70,10 +70,8 @@ impl Room {
             let titles = names.iter().filter_map(|name| Title::parse(name).ok());
             let known = titles.filter_map(|title| catalog.get(Noun::Channel, &title)).next();
             let known = known.filter(|known| known.enabled).ok_or_else(not_genuine)?;
-            match &known.spec {
-                Spec::Channel(channel) => Ok((known.title.clone(), channel.clone())),
-                _ => Err(not_genuine()),
-            }
+            let Spec::Channel(channel) = &known.spec else { return Err(not_genuine()) };
+            Ok((known.title.clone(), channel.clone()))
         });
         let (title, channel) = found.await?;
         let signing = channel.signing.as_ref().ok_or_else(not_genuine)?;

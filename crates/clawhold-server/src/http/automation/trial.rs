@@ -5,11 +5,11 @@ use std::time::Duration;
 use axum::extract::State;
 use clawhold_api::automation::definition as wire;
 use clawhold_api::error::Problem;
+use clawhold_core::State as Known;
 use clawhold_core::answer::{Answer, Refusal};
 use clawhold_core::catalog::{Approval, AutoFix, Channel, Definition, Noun, Source, Spec, Watch};
 use clawhold_core::command::{Automate, Post, StartRun};
 use clawhold_core::run::Target;
-use clawhold_core::State as Known;
 use clawhold_core::units::{MessageId, Text, Title};
 
 use super::condition::{all, find, show_target};
@@ -155,9 +155,11 @@ impl Room {
             reply_url: None,
         };
         let mut changes = self.handle.changes();
-        let written = self.write(call, automate(Automate::Post(post)), |_, answer| match answer {
-            Answer::Posted { message } => Ok(*message),
-            _ => Err(Rejected::broken("write a message")),
+        let written = self.write(call, automate(Automate::Post(post)), |_, answer| {
+            let Answer::Posted { message } = answer else {
+                return Err(Rejected::broken("write a message"));
+            };
+            Ok(*message)
         });
         let message = written.await?.body;
         let inbox = format!("message {message} is in the inbox");
