@@ -15,6 +15,8 @@ mod silence;
 mod tell;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) mod transcript;
 mod turn;
 mod watch;
 

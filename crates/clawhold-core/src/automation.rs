@@ -4,7 +4,9 @@
 //! wait for them go on, in the same entry. So what a fix does to the state is as durable and as
 //! exact as what it answers to.
 
-mod later;
+mod control;
+mod facts;
+mod react;
 
 use minicbor::{Decode, Encode};
 
@@ -53,6 +55,8 @@ pub struct Automation {
     #[n(4)]
     pub(crate) paused: Option<AutomationPause>,
 }
+
+pub use facts::TargetFacts;
 
 impl Automation {
     /// Returns what operators have told the program.

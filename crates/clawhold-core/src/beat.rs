@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use crate::answer::Granted;
 use crate::command::{SessionKey, Successor};
-use crate::units::{ClaimNumber, EventNumber, JobId, Name, Served, SessionId, Text, Token};
+use crate::units::{ClaimNumber, EventNumber, JobId, Name, RunId, Served, SessionId, Text, Token};
 
 /// What a session reports in one beat.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,6 +113,11 @@ pub struct Beats {
     pub(crate) reports: BTreeMap<SessionId, Report>,
     /// What is on its way to the log to end.
     pub(crate) ending: BTreeSet<Timer>,
+    /// Claims to lead that were answered with the loss of the lease, and when such a claim was
+    /// last recorded.
+    pub(crate) told: BTreeMap<(SessionId, Name, Token), Option<Served>>,
+    /// When evidence for a step was last recorded.
+    pub(crate) witnessed: BTreeMap<(RunId, u32), Served>,
     /// When to look at what may lapse.
     pub(crate) timers: BTreeSet<(Served, Timer)>,
 }

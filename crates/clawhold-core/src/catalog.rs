@@ -192,6 +192,13 @@ impl Catalog {
         all.filter(move |known| after.as_ref().is_none_or(|after| known.title > *after))
     }
 
+    /// Returns the first definition of a kind, in the order of names.
+    pub(crate) fn first(&self, noun: Noun) -> Option<&Definition> {
+        let from = (noun, Title::lowest());
+        let (_, known) = self.by_title.range(from..).next()?;
+        Some(known).filter(|known| known.noun() == noun)
+    }
+
     /// Returns a definition.
     ///
     /// # Errors

@@ -134,6 +134,8 @@ pub const RUN_JOBS_MAX: usize = 10_000;
 pub const OUTPUT_LINES_MAX: usize = 50;
 /// Decisions about fixes kept, the latest.
 pub const DECISIONS_MAX: usize = 2_000;
+/// Beliefs to lead under an overtaken token kept, the latest.
+pub const BELIEFS_MAX: usize = 100;
 /// Targets that one rule or fix keeps in mind.
 pub const TARGETS_MAX: usize = 20_000;
 /// Runs that one limit may allow within its period.

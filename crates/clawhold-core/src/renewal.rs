@@ -44,6 +44,7 @@ impl Beats {
     /// Forgets a session that is over.
     pub(crate) fn forget(&mut self, session: SessionId) {
         self.reports.remove(&session);
+        self.told.retain(|(of, _, _), _| *of != session);
         self.ending.remove(&Timer::Session(session));
     }
 

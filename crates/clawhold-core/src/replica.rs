@@ -10,6 +10,7 @@
 
 mod act;
 mod event;
+mod watch;
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -181,7 +182,14 @@ impl Replica {
         if self.mode != Mode::Active || self.hold_left_ms() == 0 {
             return Err(NoBeat::NotActive);
         }
-        let session = self.state.sessions().prove(beat.session).map_err(NoBeat::Refused)?;
+        let proved = self.state.sessions().prove(beat.session);
+        let session = match proved {
+            Ok(session) => session,
+            Err(refusal) => {
+                self.watch_late_beat(beat);
+                return Err(NoBeat::Refused(refusal));
+            }
+        };
         if session.graces > 0 {
             let command = Command::Heard(Heard { sessions: [session.id].into() });
             let request = Request { id: None, actor: None, command };
@@ -189,6 +197,7 @@ impl Replica {
         }
         let served = self.served();
         let answer = self.beats.hear(&self.state, served, beat).map_err(NoBeat::Refused)?;
+        self.watch_beliefs(beat, &answer);
         self.take_back_unlisted(beat.session.id, served);
         self.promote_caught_up(beat);
         Ok(answer)

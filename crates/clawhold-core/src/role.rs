@@ -256,12 +256,29 @@ pub struct Roles {
     /// The latest token granted for any role. Never falls.
     #[n(4)]
     pub(crate) latest: Token,
+    /// The ones that their policy keeps vacant. Derived.
+    #[n(5)]
+    #[cbor(default)]
+    pub(crate) withheld: BTreeSet<Name>,
 }
 
 impl Role {
     /// Returns the latest changes, oldest first.
     pub fn history(&self) -> impl DoubleEndedIterator<Item = &RoleChange> {
         self.history.iter()
+    }
+
+    /// Tells whether nobody holds it because its last lease was not renewed in time.
+    #[must_use]
+    pub fn is_lapsed(&self) -> bool {
+        let ended = self.ended().map(|change| change.cause);
+        matches!(ended, Some(RoleCause::Lapsed | RoleCause::SessionLost))
+    }
+
+    /// Returns how its last lease ended, if nobody holds it.
+    #[must_use]
+    pub fn ended(&self) -> Option<&RoleChange> {
+        self.history.back().filter(|_| self.held.is_none())
     }
 
     /// Returns a candidate.
@@ -347,7 +364,7 @@ impl Roles {
         Ok(lease)
     }
 
-    fn require(&self, name: &Name) -> Result<&Role, Refusal> {
+    pub(crate) fn require(&self, name: &Name) -> Result<&Role, Refusal> {
         let missing = || Refusal::NotFound { kind: Kind::Role, name: name.as_str().into() };
         self.get(name).ok_or_else(missing)
     }

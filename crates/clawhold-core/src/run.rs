@@ -4,17 +4,32 @@
 //! and none is lost with a server. A step that waits is looked at again when what it waits for
 //! changes, and at its deadline.
 
+mod act;
+mod advance;
+mod confirm;
+mod consider;
+mod guard;
+mod params;
+mod start;
+mod tell;
+#[cfg(test)]
+mod tests;
+
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
 use minicbor::{Decode, Encode};
 
 use crate::catalog::Noun;
+use crate::command::Showed;
 use crate::operation::Plan;
 use crate::units::{
     EventNumber, JobId, MessageId, Name, Position, RunId, SessionId, Stamp, Text, Timestamp, Title,
     Token,
 };
+
+pub use act::agent_queue;
+pub use guard::{Block, Checked};
 
 /// What a rule, a fix or a run is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
@@ -311,6 +326,9 @@ pub struct Run {
     /// Why it ended, if there is more to say than its state.
     #[n(26)]
     pub why: Text,
+    /// What the active server saw last, and for which step.
+    #[n(27)]
+    pub seen: Option<(u32, Seen)>,
 }
 
 /// Why a fix did not run, or that it did.
@@ -466,6 +484,9 @@ pub struct Instance {
     /// When to look again.
     #[n(8)]
     pub look_at: Option<Timestamp>,
+    /// When people last said no, or nothing, to it.
+    #[n(9)]
+    pub refused: Option<Timestamp>,
 }
 
 /// All runs, and what the limits count.
@@ -495,6 +516,32 @@ pub struct Runs {
     /// When to look at something by wall time.
     #[n(7)]
     pub(crate) due: BTreeSet<(Timestamp, Due)>,
+    /// When too many targets of a fix last matched at once.
+    #[n(8)]
+    pub(crate) storms: BTreeMap<Title, Timestamp>,
+    /// The latest beliefs to lead under an overtaken token, oldest first.
+    #[n(9)]
+    pub(crate) beliefs: VecDeque<Belief>,
+}
+
+/// A belief to lead under an overtaken token.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Belief {
+    /// Who.
+    #[n(0)]
+    pub session: SessionId,
+    /// The role.
+    #[n(1)]
+    pub role: Name,
+    /// The token.
+    #[n(2)]
+    pub token: Token,
+    /// How it was shown.
+    #[n(3)]
+    pub showed: Showed,
+    /// When.
+    #[n(4)]
+    pub stamp: Stamp,
 }
 
 /// What is looked at when its time comes.

@@ -22,7 +22,7 @@ use crate::command::{
 };
 use crate::limits;
 use crate::request::{check_range, out_of_range};
-use crate::role::RoleCause;
+use crate::role::{Role, RoleCause};
 use crate::state::{ActiveServer, State, Step};
 use crate::units::{Name, Served, SessionId, Stamp, Text};
 
@@ -410,7 +410,10 @@ impl State {
         let queues = self.sessions.live(id).map(|session| session.queues.clone());
         self.sessions.end(step.stamp, id, end.state());
         self.jobs.return_held(step, id, end.return_cause());
-        self.roles.leave(step, &self.streams, id, end.role_cause());
+        let automation = &self.automation;
+        let lost = end == SessionEnd::Lost;
+        let withholds = |role: &Role| lost && automation.withholds(role);
+        self.roles.leave(step, &self.streams, id, end.role_cause(), &withholds);
         step.note(session_change(id, &queues.unwrap_or_default(), end.state()));
     }
 }

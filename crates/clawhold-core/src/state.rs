@@ -160,9 +160,11 @@ impl State {
                 }
             }
         }
-        let answer = self.carry_out(&mut step, &request.command);
+        let mut answer = self.carry_out(&mut step, &request.command);
         self.say_all_drained(&mut step);
+        self.notice_refusal(&mut step, &request.command, &answer);
         self.react(&mut step);
+        self.grant_withheld(&request.command, &mut answer);
         // A claim that got nothing did nothing: the same request may well get something later.
         let empty = matches!(&answer, Ok(Answer::Claimed(claimed)) if claimed.is_empty());
         if let Some(id) = request.id.as_ref().filter(|_| !empty) {
@@ -195,7 +197,7 @@ impl State {
         let drains = self.next_drain();
         let roles = self.roles.next_due();
         NextDue {
-            at: [jobs.at, streams].into_iter().flatten().min(),
+            at: [jobs.at, streams, self.automation.next_due()].into_iter().flatten().min(),
             served: [jobs.served, drains, roles].into_iter().flatten().min(),
         }
     }

@@ -57,7 +57,12 @@ impl Checker {
                 | What::Job { .. }
                 | What::Queue { .. }
                 | What::Stream { .. }
-                | What::Recorded { .. } => {}
+                | What::Recorded { .. }
+                | What::Definition { .. }
+                | What::Run { .. }
+                | What::Alert { .. }
+                | What::Message { .. }
+                | What::Automation => {}
             }
         }
     }

@@ -1,21 +1,41 @@
 //! The words of the command line, one module for each noun.
 
+mod agent;
+mod alert;
+mod alert_route;
+mod alert_rule;
+mod auto_fix;
+mod automation;
+mod backtest;
+mod channel;
+mod command;
 mod completion;
+mod condition;
+mod definition;
+mod inbox;
 mod job;
-mod later;
 mod lines;
 mod list;
 mod man;
+mod notify;
 mod queue;
 mod role;
+mod run;
+mod runbook;
 mod serve;
+mod source;
 mod status;
 mod stream;
 mod token;
+mod transfer;
 mod worker;
 
 use clap::{Args, Parser, Subcommand};
 
+use clawhold_client::Client;
+
+use crate::api::Noun;
+use crate::api::automation::definition::Definition;
 use crate::config::Place;
 use crate::context::Context;
 use crate::exit;
@@ -87,6 +107,38 @@ pub(crate) enum Word {
     Job(job::Job),
     /// Streams: events in order, and how far each role has come
     Stream(stream::Stream),
+    /// Auto-fixes: what is done when a condition holds, under which limits
+    AutoFix(auto_fix::AutoFix),
+    /// Runbooks: what is done when a person asks
+    Runbook(runbook::Runbook),
+    /// Run what words start, and see to what runs
+    Run(run::Run),
+    /// Commands: what is answered to a word in a chat or a shell
+    Command(command::Command),
+    /// Alert rules: what is worth a person's attention
+    AlertRule(alert_rule::AlertRule),
+    /// Alert routes: where alerts go
+    AlertRoute(alert_route::AlertRoute),
+    /// Alerts: what deserves a person's attention
+    Alert(alert::Alert),
+    /// Agents: who gets the jobs that are written in words
+    Agent(agent::Agent),
+    /// Channels: where messages go
+    Channel(channel::Channel),
+    /// Sources: clusters that commands ask
+    Source(source::Source),
+    /// The inbox: every message there is
+    Inbox(inbox::Inbox),
+    /// Messages on their way to sinks, and those that none took
+    Notify(notify::Notify),
+    /// Conditions: what auto-fixes and alert rules wait for
+    Condition(condition::Condition),
+    /// All automation: its pause, and what it is doing
+    Automation(automation::Automation),
+    /// Write all definitions as one file
+    Export(transfer::Export),
+    /// Make definitions as a file says
+    Import(transfer::Import),
     /// Watch a leader die, a standby resume and workers come and go, on real files
     Drill(drill::Args),
     /// Make tokens for a server that listens beyond this host
@@ -95,18 +147,6 @@ pub(crate) enum Word {
     Completion(completion::Completion),
     /// Print the manual page, or write all of them to a folder
     Man(man::Man),
-    #[command(hide = true, disable_help_flag = true)]
-    Command(later::Later),
-    #[command(hide = true, disable_help_flag = true)]
-    AlertRule(later::Later),
-    #[command(hide = true, disable_help_flag = true)]
-    AlertRoute(later::Later),
-    #[command(hide = true, disable_help_flag = true)]
-    AutoFix(later::Later),
-    #[command(hide = true, disable_help_flag = true)]
-    Runbook(later::Later),
-    #[command(hide = true, disable_help_flag = true)]
-    Agent(later::Later),
 }
 
 /// Carries out what was asked.
@@ -129,39 +169,38 @@ pub(crate) async fn run(word: Word, context: &Context) -> Result<Reply, Failure>
         Word::Token(token) => token.run(),
         Word::Completion(completion) => completion.run(),
         Word::Man(man) => man.run(),
-        Word::Command(_) => Err(later::failure("command")),
-        Word::AlertRule(_) => Err(later::failure("alert-rule")),
-        Word::AlertRoute(_) => Err(later::failure("alert-route")),
-        Word::AutoFix(_) => Err(later::failure("auto-fix")),
-        Word::Runbook(_) => Err(later::failure("runbook")),
-        Word::Agent(_) => Err(later::failure("agent")),
+        Word::AutoFix(fix) => fix.run(context).await,
+        Word::Runbook(runbook) => runbook.run(context).await,
+        Word::Run(run) => run.run(context).await,
+        Word::Command(command) => command.run(context).await,
+        Word::AlertRule(rule) => rule.run(context).await,
+        Word::AlertRoute(route) => route.run(context).await,
+        Word::Alert(alert) => alert.run(context).await,
+        Word::Agent(agent) => agent.run(context).await,
+        Word::Channel(channel) => channel.run(context).await,
+        Word::Source(source) => source.run(context).await,
+        Word::Inbox(inbox) => inbox.run(context).await,
+        Word::Notify(notify) => notify.run(context).await,
+        Word::Condition(condition) => condition.run(context).await,
+        Word::Automation(automation) => automation.run(context).await,
+        Word::Export(export) => export.run(context).await,
+        Word::Import(import) => import.run(context).await,
     }
 }
 
+/// Returns the agent of this name.
+///
+/// # Errors
+/// Why it cannot be read, with the name that was probably meant.
+pub(crate) async fn agent_named(client: &Client, name: &str) -> Result<Definition, Failure> {
+    definition::definition(client, Noun::Agent, name).await
+}
+
 impl Word {
-    /// Tells whether `--json` stands among words that are not looked into.
-    pub(crate) fn asks_for_json(&self) -> bool {
-        match self {
-            Self::Command(later)
-            | Self::AlertRule(later)
-            | Self::AlertRoute(later)
-            | Self::AutoFix(later)
-            | Self::Runbook(later)
-            | Self::Agent(later) => later.asks_for_json(),
-            Self::Serve(_)
-            | Self::Status(_)
-            | Self::Role(_)
-            | Self::Lead(_)
-            | Self::Commit(_)
-            | Self::Worker(_)
-            | Self::Work(_)
-            | Self::Queue(_)
-            | Self::Job(_)
-            | Self::Stream(_)
-            | Self::Drill(_)
-            | Self::Token(_)
-            | Self::Completion(_)
-            | Self::Man(_) => false,
+    /// Gives a flag of every command to the word that means something else by it.
+    pub(crate) fn take_flags(&mut self, place: &mut Place) {
+        if let Self::Source(source) = self {
+            source.take_token_file(place);
         }
     }
 

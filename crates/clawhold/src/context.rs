@@ -256,23 +256,47 @@ impl From<ClientError> for Failure {
 }
 
 /// What to do after a refusal, where its text does not say so.
-const NEXT_STEPS: [(Code, &str); 5] = [
+const NEXT_STEPS: [(Code, &str); 10] = [
     (Code::Unauthorized, "give --token-file FILE; `clawhold token new` makes a token"),
     (Code::Forbidden, "use a token with a wider scope"),
     (Code::NoCandidate, "start a standby with `clawhold lead ROLE --standby -- CMD`"),
     (Code::NotCandidate, "see `clawhold role show ROLE` for who stands by"),
+    (Code::WrongVersion, "look at it again: somebody has changed it"),
+    (Code::PlanChanged, "look at the run again with `clawhold run show RUN`, then decide"),
+    (Code::SimilarName, "use the name that is there, or one that nobody takes for it"),
+    (Code::TriggerTaken, "choose other words, or change what bears them"),
+    (Code::BadCondition, "see `clawhold condition fields` for what there is to ask"),
     (Code::OutcomeUnknown, "look whether it was carried out before doing it again"),
 ];
 
 fn refused(problem: Problem) -> Failure {
-    let code = problem.code;
-    let ids: Vec<_> = problem.ids.iter().map(u64::to_string).collect();
+    let next = next_step(&problem);
     let failure = Failure::of(problem);
-    if !ids.is_empty() {
-        return failure.next(format!("use one of the ids {}", ids.join(", ")));
-    }
-    match NEXT_STEPS.iter().find(|(known, _)| *known == code) {
-        Some((_, next)) => failure.next(*next),
+    match next {
+        Some(next) => failure.next(next),
         None => failure,
     }
+}
+
+/// Returns what to do after a refusal, from the facts that came with it.
+fn next_step(problem: &Problem) -> Option<String> {
+    if !problem.ids.is_empty() {
+        let ids: Vec<_> = problem.ids.iter().map(u64::to_string).collect();
+        return Some(format!("use one of the ids {}", ids.join(", ")));
+    }
+    if let Some(param) = &problem.param {
+        let choices: Vec<_> =
+            problem.choices.iter().map(|choice| format!("--param {param}={choice}")).collect();
+        return Some(if choices.is_empty() {
+            format!("name it with --param {param}=NAME")
+        } else {
+            format!("say which: {}", choices.join(" or "))
+        });
+    }
+    let known = NEXT_STEPS.iter().find(|(known, _)| *known == problem.code);
+    if let Some((_, next)) = known {
+        return Some((*next).to_owned());
+    }
+    let meant: Vec<_> = problem.choices.iter().take(3).map(String::as_str).collect();
+    (!meant.is_empty()).then(|| format!("did you mean {}?", meant.join(" or ")))
 }

@@ -110,6 +110,12 @@ impl Failure {
         self.0.problem.as_ref()?.field.as_deref()
     }
 
+    /// Returns what the server shows besides, a line each: a condition with a caret, what stays as
+    /// it is.
+    pub(crate) fn lines(&self) -> &[String] {
+        self.0.problem.as_ref().map_or(&[], |problem| &problem.lines)
+    }
+
     /// Returns how the program ends.
     pub(crate) fn exit(&self) -> Exit {
         self.0.exit

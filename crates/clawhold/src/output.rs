@@ -108,6 +108,12 @@ impl Reply {
         self
     }
 
+    /// Adds a line before all others.
+    pub(crate) fn first(mut self, text: impl Into<String>) -> Self {
+        self.blocks.insert(0, Block::Line(Style::Plain, text.into()));
+        self
+    }
+
     /// Adds lines of the program's own making, as they are.
     pub(crate) fn raw(mut self, text: impl Into<String>) -> Self {
         self.blocks.push(Block::Raw(text.into()));
@@ -188,6 +194,9 @@ impl Output {
         let mut text = String::new();
         let head = paint(Style::Bad, "error:", self.color.err);
         let _ = writeln!(text, "{head} {}", visible_lines(failure.message()));
+        for line in failure.lines() {
+            let _ = writeln!(text, "  {}", visible(line));
+        }
         for cause in failure.causes() {
             let _ = writeln!(text, "  because {}", visible(cause));
         }

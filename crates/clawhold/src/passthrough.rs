@@ -23,12 +23,22 @@ const GUARD: &str = "CLAWHOLD_PASSTHROUGH";
 const HOPS_MAX: u32 = 16;
 
 /// Words that are ours under either name.
-const OURS: [&str; 15] = [
+pub(crate) const OURS: [&str; 25] = [
     "command",
     "alert-rule",
     "alert-route",
+    "alert",
     "auto-fix",
     "runbook",
+    "run",
+    "channel",
+    "source",
+    "inbox",
+    "notify",
+    "condition",
+    "automation",
+    "export",
+    "import",
     "serve",
     "role",
     "lead",
@@ -41,7 +51,9 @@ const OURS: [&str; 15] = [
     "drill",
 ];
 /// What follows `agent` when it is ours.
-const AGENT: [&str; 5] = ["edit", "add", "list", "show", "remove"];
+pub(crate) const AGENT: [&str; 11] = [
+    "edit", "add", "list", "show", "remove", "rm", "enable", "disable", "history", "revert", "test",
+];
 /// Our flags before the word that take a value.
 const FLAGS_WITH_VALUE: [&str; 5] =
     ["--patience", "--server", "--store", "--token-file", "--color"];
@@ -224,6 +236,8 @@ mod tests {
             "help lead",
             "__guard 3",
             "auto-fix add --name x",
+            "run /leader",
+            "inbox read",
         ] {
             assert_eq!(word(&call(line)), Word::Ours, "{line}");
         }

@@ -40,8 +40,9 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run(cli: Cli) -> Exit {
-    let output = Output::new(cli.common.json || cli.word.asks_for_json(), cli.common.color);
+fn run(mut cli: Cli) -> Exit {
+    cli.word.take_flags(&mut cli.common.place);
+    let output = Output::new(cli.common.json, cli.common.color);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,

@@ -33,6 +33,20 @@ fn is_hidden(c: char) -> bool {
             | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
+/// Returns `text` in double quotes, as a shell reads it.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for c in text.chars() {
+        if matches!(c, '"' | '\\' | '$' | '`') {
+            quoted.push('\\');
+        }
+        quoted.push(c);
+    }
+    quoted.push('"');
+    quoted
+}
+
 /// Returns `count` and the word that fits it: `1 job`, `2 jobs`.
 pub(crate) fn counted(count: u64, one: &str) -> String {
     let ending = if one.ends_with("ch") { "es" } else { "s" };
@@ -53,6 +67,12 @@ mod tests {
             "\\u{202e}exe\\u{200d}\\u{2028}\\u{85}\\u{feff}"
         );
         assert_eq!(visible_lines("one\ntw\u{8}o"), "one\ntw\\u{8}o");
+    }
+
+    #[test]
+    fn what_is_quoted_is_read_by_a_shell_as_it_was() {
+        assert_eq!(quoted("Promote Standby"), "\"Promote Standby\"");
+        assert_eq!(quoted("a\"b$c`d\\e'f"), "\"a\\\"b\\$c\\`d\\\\e'f\"");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! The client claims, beats, settles and drains; this word turns a job into a process and the end
 //! of that process into what became of the job.
 
+mod briefing;
 mod files;
 mod launcher;
 mod outcome;
@@ -13,17 +14,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clawhold_client::api::job::Outcome;
-use clawhold_client::{Worker, WorkerError, stop_signal};
+use clawhold_client::{Changes, Client, Worker, WorkerError, stop_signal};
 use serde::Serialize;
 use tempfile::TempDir;
 use tokio::runtime::Handle;
 
+use self::briefing::Briefing;
 use self::launcher::Launcher;
 use crate::context::Context;
 use crate::duration::{self, Span};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::Reply;
+use crate::output::{Output, Reply};
 use crate::runnable;
 use crate::text::counted;
 
@@ -35,14 +37,17 @@ use crate::text::counted;
 /// what was not begun goes back at once, programs get SIGTERM, and SIGKILL at the deadline.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  clawhold work mail -- ./send-mail\n  \
-    clawhold work index thumbs --concurrency 4 --timeout 5m -- python3 job.py\n\n\
+    clawhold work index thumbs --concurrency 4 --timeout 5m -- python3 job.py\n  \
+    clawhold work --agent 'DevOps Monitor' -- ./agent\n\n\
     CMD ends with 0: done · 75: try later · 65: dead letter · 99: hand back untouched · anything \
     else: a failed try, with the last lines of its standard error.\n\
     CMD finds CLAWHOLD_JOB, CLAWHOLD_CLAIM, CLAWHOLD_QUEUE, CLAWHOLD_ATTEMPT, CLAWHOLD_TIMEOUT_MS, \
-    CLAWHOLD_RESULT_FILE, CLAWHOLD_CHECKPOINT_FILE and CLAWHOLD_SERVER in its environment.")]
+    CLAWHOLD_RESULT_FILE, CLAWHOLD_CHECKPOINT_FILE and CLAWHOLD_SERVER in its environment, and with \
+    --agent CLAWHOLD_AGENT, CLAWHOLD_AGENT_VERSION and CLAWHOLD_AGENT_MESSAGES: the file with what \
+    the agent is told, replaced when that changes.")]
 pub(crate) struct Args {
-    /// The queues, taken in turn
-    #[arg(value_name = "QUEUE", required = true)]
+    /// The queues, taken in turn; the agent's own when absent
+    #[arg(value_name = "QUEUE", required_unless_present = "agent")]
     queues: Vec<String>,
     /// Programs that run at once
     #[arg(long, value_name = "N", default_value_t = 1,
@@ -52,7 +57,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 0,
         value_parser = clap::value_parser!(u64).range(0..=999))]
     prefetch: u64,
-    /// The agent that does the work, for lists
+    /// Work as this agent: do the jobs of its queue, and find what it is told with each
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
     /// What others see in lists; host and process id when absent
@@ -81,6 +86,7 @@ struct Settings {
     command: Vec<OsString>,
     launcher: Launcher,
     folder: TempDir,
+    briefing: Option<Briefing>,
     servers: String,
     timeout: Option<Duration>,
     later: Span,
@@ -113,16 +119,27 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Exit, Failure> 
         Failure::failed("cannot start the processes of a worker").because(&error)
     };
     let folder = tempfile::Builder::new().prefix("clawhold-work-").tempdir().map_err(no_process)?;
+    let (briefing, changes) = match &args.agent {
+        Some(agent) => {
+            let (briefing, changes) = Briefing::start(client, agent, folder.path()).await?;
+            (Some(briefing), Some(changes))
+        }
+        None => (None, None),
+    };
+    let own = || briefing.iter().map(|briefing| briefing.queue.clone()).collect();
+    let queues = if args.queues.is_empty() { own() } else { args.queues };
+    let label = briefing.as_ref().map(Briefing::label);
     let settings = Arc::new(Settings {
         command: args.command,
         launcher: Launcher::start(Handle::current(), folder.path()).map_err(no_process)?,
         folder,
+        briefing,
         servers: client.urls().join(","),
         timeout: args.timeout.map(Span::duration),
         later: args.later,
         json: context.output.is_json(),
     });
-    let mut builder = Worker::builder(client, args.queues)
+    let mut builder = Worker::builder(client, queues)
         .ttl(args.ttl.duration())
         .concurrency(args.concurrency)
         .prefetch(args.prefetch)
@@ -130,11 +147,12 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Exit, Failure> 
     if let Some(label) = args.label {
         builder = builder.label(label);
     }
-    if let Some(agent) = args.agent {
+    if let Some(agent) = label {
         builder = builder.agent(agent);
     }
+    let handled = Arc::clone(&settings);
     let worker = builder.handler(move |job| {
-        let settings = Arc::clone(&settings);
+        let settings = Arc::clone(&handled);
         async move {
             let outcome = run::run(job, &settings).await;
             put_off(outcome, settings.later)
@@ -142,6 +160,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Exit, Failure> 
     })?;
     let summary = tokio::select! {
         summary = Box::pin(worker.run(stop_signal())) => summary.map_err(cannot_work)?,
+        () = brief(&settings, client, changes, &context.output) => return Ok(Exit::Failed),
         // Who asks twice does not want to wait: programs are killed, the server returns the jobs.
         () = asked_twice() => return Ok(Exit::Interrupted),
     };
@@ -163,6 +182,14 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Exit, Failure> 
         report.superseded
     );
     Ok(context.output.reply(Reply::of(&report).line(line)))
+}
+
+/// Keeps what the agent is told up to date, if there is one. Does not end.
+async fn brief(settings: &Settings, client: &Client, changes: Option<Changes>, output: &Output) {
+    match (&settings.briefing, changes) {
+        (Some(briefing), Some(changes)) => briefing.keep(client, changes, output).await,
+        (_, _) => std::future::pending().await,
+    }
 }
 
 /// Sets for how long a job waits that was put off.

@@ -130,7 +130,8 @@ impl State {
             return Reading::Clear;
         }
         let name = &queue.name;
-        let mut fact = format!("{waiting} jobs wait in queue {name}");
+        let wait = if waiting == 1 { "job waits" } else { "jobs wait" };
+        let mut fact = format!("{waiting} {wait} in queue {name}");
         if let Some(old_ms) = old_ms {
             fact = format!("{fact}, the oldest for {}", span(old_ms));
         }
@@ -206,12 +207,9 @@ impl State {
 
 /// Says since when a channel's sink takes nothing.
 pub(crate) fn sink_fact(channel: &Title, since: Timestamp, count: u64) -> Text {
-    let times = if count == 1 { "once" } else { "each time" };
-    Text::cut(&format!(
-        "the sink of channel {:?} has failed {times} since {} ({count} tries)",
-        channel.as_str(),
-        utc(since)
-    ))
+    let (name, since) = (channel.as_str(), utc(since));
+    let tries = if count == 1 { "try" } else { "tries" };
+    Text::cut(&format!("the sink of channel {name:?} has failed since {since}, {count} {tries}"))
 }
 
 fn leaderless(role: &Role) -> Reading {
@@ -223,7 +221,7 @@ fn leaderless(role: &Role) -> Reading {
     let fact = match last.map(|change| (change, &change.label)) {
         Some((change, Some(label))) => {
             let (token, cause) = (change.token, change.cause.as_str());
-            format!("nobody leads {name}: {label} held it under token {token}, {cause}")
+            format!("nobody leads {name}: the last was {label} under token {token} ({cause})")
         }
         Some((_, None)) | None => format!("nobody leads {name}"),
     };

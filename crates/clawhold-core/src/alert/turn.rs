@@ -28,6 +28,13 @@ pub(super) struct Terms {
 impl State {
     /// Moves an alert as far as it goes, tells it if it is to be told, and says when to look again.
     pub(super) fn reconsider(&mut self, step: &mut Step, key: &Key) {
+        self.shift(step, key);
+        self.tell_if_due(step, key);
+        self.retime(step, key);
+    }
+
+    /// Moves an alert as far as it goes, and tells when it is over.
+    pub(super) fn shift(&mut self, step: &mut Step, key: &Key) {
         let Some(terms) = self.terms(key) else {
             self.forget_watched(key);
             return;
@@ -49,12 +56,11 @@ impl State {
                 step.note(What::Alert { alert: alert.id });
             }
             match over {
-                Over::No => self.tell_if_due(step, key),
+                Over::No => {}
                 Over::Unborn => self.drop_alert(step, key),
                 Over::Resolved => self.end_alert(step, key, ""),
             }
         }
-        self.retime(step, key);
     }
 
     /// Returns what decides how an alert moves; `None` when nothing watches for it any more.
@@ -274,7 +280,7 @@ impl Alert {
         let count = self.open.len();
         self.summary = match count {
             1 => first.clone(),
-            _ => Text::cut(&format!("{count} of them: {}", first.as_str())),
+            _ => Text::cut(&format!("{}, and {} more", first.as_str(), count - 1)),
         };
         let mut details: Vec<Text> = self.open.values().take(DETAILS_MAX).cloned().collect();
         if count > DETAILS_MAX {

@@ -141,8 +141,13 @@ impl State {
             for finding in findings {
                 keys.extend(self.take_finding(step, finding));
             }
-            for key in keys {
-                self.reconsider(step, &key);
+            // Whatever explains another alert fires before that one is told.
+            for key in &keys {
+                self.shift(step, key);
+            }
+            for key in &keys {
+                self.tell_if_due(step, key);
+                self.retime(step, key);
             }
         }
     }
@@ -204,7 +209,10 @@ impl State {
             } else {
                 fact.clone()
             };
-            let alert = self.alert_for(step, &key, grouping)?;
+            let Some(alert) = self.alert_for(step, &key, grouping) else {
+                self.retime(step, &key);
+                return None;
+            };
             alert.summary = summary;
             alert.saw_more(step, fact);
         } else {

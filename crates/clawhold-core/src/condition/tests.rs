@@ -1,3 +1,5 @@
+//! Conditions as people type them: what they mean, and how they are shown.
+
 mod limits;
 mod names;
 mod troubles;

@@ -7,7 +7,7 @@ use super::{Counts, Job, Jobs};
 use crate::answer::JobState;
 use crate::limits;
 use crate::queue::{Queue, QueueId};
-use crate::units::{JobId, Name, SessionId};
+use crate::units::{JobId, Name, SessionId, Stamp};
 
 /// Which jobs are listed; `None` means all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,6 +85,13 @@ impl Jobs {
             index.places.range((state, JobId(0))..=(state, JobId(u64::MAX)))
         });
         places.filter_map(|(_, id)| self.job(*id))
+    }
+
+    /// Returns when the oldest job was accepted that could be handed out; ids rise with time.
+    pub(crate) fn oldest_waiting(&self, queue: QueueId) -> Option<Stamp> {
+        let first = |state| self.each(queue, state).next().map(|job| job.created);
+        let oldest = [first(JobState::Queued), first(JobState::Returned)];
+        oldest.into_iter().flatten().min_by_key(|stamp| stamp.position)
     }
 
     /// Returns every place in which the indexes have a job, in words. For a job in exactly one

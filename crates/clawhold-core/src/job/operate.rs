@@ -62,6 +62,24 @@ impl Jobs {
         held.len() as u64
     }
 
+    /// Takes a waiting job out of its queue for good: a dead letter.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`], or [`Refusal::JobState`] when it runs or has ended.
+    pub(crate) fn bury(&mut self, step: &mut Step, id: JobId, why: &Text) -> Result<(), Refusal> {
+        let job = self.find(id)?;
+        match job.state {
+            JobState::Scheduled | JobState::Queued | JobState::Returned => {}
+            JobState::Failed => return Ok(()),
+            JobState::Running | JobState::Completed | JobState::Cancelled => {
+                return Err(wrong_state(job));
+            }
+        }
+        let stamp = step.stamp;
+        self.move_to(step, id, JobState::Failed, |job| job.add_error(stamp, why.clone()));
+        Ok(())
+    }
+
     fn cancel_one(&mut self, step: &mut Step, id: JobId, fenced: Served) -> Result<JobId, Refusal> {
         let job = self.find(id)?;
         match job.state {

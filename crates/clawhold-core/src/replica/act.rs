@@ -95,6 +95,7 @@ impl Replica {
             return;
         }
         self.expire_lapsed();
+        self.bear_witness();
         self.say_present();
         if self.waiting.is_empty() && self.is_due() {
             self.ask(Command::Tick);
@@ -191,6 +192,9 @@ impl Replica {
             of_session(command.session.id)
         } else if let Command::ExpireSession(command) = command {
             of_session(command.session)
+        } else if matches!(command, Command::Automate(_) | Command::Tick) {
+            // A fix or a run may promote for a role that its policy keeps vacant.
+            self.state.roles().withheld.iter().cloned().collect()
         } else {
             Vec::new()
         }

@@ -48,7 +48,8 @@ impl State {
         candidate: Candidate,
     ) -> Result<Answer, Refusal> {
         let (name, session) = (&command.role, candidate.session);
-        let alone = self.roles.get(name).is_none_or(|role| role.candidates.is_empty());
+        let role = self.roles.get(name);
+        let alone = role.is_none_or(|role| role.candidates.is_empty() && role.withheld.is_none());
         if !command.wait || alone {
             self.roles.make(name)?;
             self.roles.stand_down(name, session);
@@ -56,6 +57,10 @@ impl State {
             return Ok(Answer::Granted(granted));
         }
         self.roles.stand_by(step, name, candidate)?;
+        if self.roles.get(name).is_some_and(|role| role.withheld.is_some()) {
+            let latest = self.roles.floor(name).unwrap_or_default();
+            return Ok(Answer::Withheld { latest });
+        }
         match self.roles.promote(step, &self.streams, name) {
             Some(granted) if granted.session == session => Ok(Answer::Granted(granted)),
             Some(Granted { session: holder, token, .. }) => Ok(Answer::Waiting { holder, token }),
@@ -115,7 +120,12 @@ impl State {
         if step.stamp.served < lease.lapses {
             return Err(Refusal::NotLapsed);
         }
-        let next = self.roles.pass_on(step, &self.streams, &command.role, RoleCause::Lapsed);
+        let next = if self.automation.withholds(role) {
+            self.roles.withhold(step, &command.role, RoleCause::Lapsed);
+            None
+        } else {
+            self.roles.pass_on(step, &self.streams, &command.role, RoleCause::Lapsed)
+        };
         Ok(Answer::Released { next })
     }
 
@@ -127,7 +137,11 @@ impl State {
         command: &Standings,
     ) -> Result<Answer, Refusal> {
         let answer = self.roles.standings(command)?;
-        self.roles.promote(step, &self.streams, &command.role);
+        if self.roles.withheld.contains(&command.role) {
+            step.note(What::Role { role: command.role.clone() });
+        } else {
+            self.roles.promote(step, &self.streams, &command.role);
+        }
         Ok(answer)
     }
 }
@@ -146,6 +160,7 @@ impl Roles {
         streams: &Streams,
         session: SessionId,
         cause: RoleCause,
+        withholds: &dyn Fn(&Role) -> bool,
     ) {
         let names: Vec<Name> =
             self.by_session.get(&session).into_iter().flatten().cloned().collect();
@@ -157,12 +172,16 @@ impl Roles {
         let held = self.by_session.get(&session).into_iter().flatten();
         let held: Vec<Name> = held.cloned().collect();
         for name in &held {
-            self.pass_on(step, streams, name, cause);
+            if self.by_name.get(name).is_some_and(withholds) {
+                self.withhold(step, name, cause);
+            } else {
+                self.pass_on(step, streams, name, cause);
+            }
         }
     }
 
     /// Ends the lease of a role and gives the role to the next holder, if there is one.
-    pub(super) fn pass_on(
+    pub(crate) fn pass_on(
         &mut self,
         step: &mut Step,
         streams: &Streams,
@@ -171,12 +190,7 @@ impl Roles {
     ) -> Option<Granted> {
         let role = self.by_name.get(name)?;
         let next = role.next_holder(streams).map(|candidate| candidate.session);
-        let lease = self.vacate(name)?;
-        if let Some(role) = self.by_name.get_mut(name) {
-            let (session, label) = (Some(lease.session), Some(lease.label));
-            let (stamp, token) = (step.stamp, lease.token);
-            role.note(RoleChange { stamp, token, session, label, cause });
-        }
+        self.end_lease(step, name, cause)?;
         let Some(next) = next.and_then(|session| self.stand_down(name, session)) else {
             step.note(What::RoleVacant { role: name.clone() });
             return None;
@@ -184,8 +198,30 @@ impl Roles {
         Some(self.grant(step, name, next, RoleCause::Promoted))
     }
 
+    /// Ends the lease of a role and leaves it vacant: its policy decides who gets it.
+    fn withhold(&mut self, step: &mut Step, name: &Name, cause: RoleCause) {
+        if self.end_lease(step, name, cause).is_none() {
+            return;
+        }
+        if let Some(role) = self.by_name.get_mut(name) {
+            role.withheld = Some(step.stamp);
+            self.withheld.insert(name.clone());
+        }
+        step.note(What::RoleVacant { role: name.clone() });
+    }
+
+    /// Ends the lease of a role, for its history.
+    fn end_lease(&mut self, step: &mut Step, name: &Name, cause: RoleCause) -> Option<()> {
+        let lease = self.vacate(name)?;
+        let role = self.by_name.get_mut(name)?;
+        let (session, label) = (Some(lease.session), Some(lease.label));
+        let (stamp, token) = (step.stamp, lease.token);
+        role.note(RoleChange { stamp, token, session, label, cause });
+        Some(())
+    }
+
     /// Gives a vacant role to the candidate that comes next, if there is one.
-    pub(super) fn promote(
+    pub(crate) fn promote(
         &mut self,
         step: &mut Step,
         streams: &Streams,
@@ -238,6 +274,8 @@ impl Roles {
         self.lapses.insert((lease.lapses, name.clone()));
         self.by_session.entry(session).or_default().insert(name.clone());
         self.latest = token;
+        role.withheld = None;
+        self.withheld.remove(name);
         role.floor = token;
         role.stream = lease.stream.clone().or(role.stream.take());
         role.held = Some(lease);

@@ -24,7 +24,9 @@ impl State {
         command: &SetRole,
     ) -> Result<Answer, Refusal> {
         let answer = self.roles.set(step, command)?;
-        self.roles.promote(step, &self.streams, &command.role);
+        if !self.roles.withheld.contains(&command.role) {
+            self.roles.promote(step, &self.streams, &command.role);
+        }
         Ok(answer)
     }
 
@@ -95,9 +97,12 @@ impl Roles {
         }
         let Some(role) = self.by_name.get_mut(&command.role) else { return Ok(()) };
         role.removed = true;
+        role.withheld = None;
+        role.promotion = Promotion::Auto;
         role.ttl_ms = limits::TTL_MS_DEFAULT;
         role.lag_events_max = None;
         role.stream = None;
+        self.withheld.remove(&command.role);
         let (stamp, token, cause) = (step.stamp, role.floor, RoleCause::Removed);
         role.note(RoleChange { stamp, token, session: None, label: None, cause });
         step.note(What::Role { role: command.role.clone() });
@@ -148,6 +153,9 @@ impl Roles {
                 let until = lease.asked.as_ref().map(|asked| asked.until);
                 derived.asked.extend(until.map(|until| (until, name.clone())));
             }
+            if role.withheld.is_some() {
+                derived.withheld.insert(name.clone());
+            }
             for candidate in &role.candidates {
                 derived.by_session.entry(candidate.session).or_default().insert(name.clone());
             }
@@ -173,6 +181,9 @@ impl Role {
         }
         if self.held.as_ref().is_some_and(|lease| lease.token != self.floor) {
             return Err("the lease's token is not the latest".to_owned());
+        }
+        if self.withheld.is_some() && (self.held.is_some() || self.removed) {
+            return Err("its policy keeps it vacant, and it is not".to_owned());
         }
         if self.removed && !distinct.is_empty() {
             return Err("it was removed and is in use".to_owned());

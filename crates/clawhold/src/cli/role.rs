@@ -8,7 +8,9 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::api::page::PageQuery;
-use crate::api::role::{AskHandOver, HandOver, Holder, Role as View, RoleHistory, SetRole};
+use crate::api::role::{
+    AskHandOver, HandOver, Holder, Promotion, Role as View, RoleHistory, SetRole,
+};
 use crate::cli::list::{Limit, meant};
 use crate::context::Context;
 use crate::duration::{DAY, Span, TTL, rough};
@@ -50,7 +52,7 @@ enum Word {
     )]
     HandOver(Over),
     /// Make a role or set what is known of it
-    #[command(after_help = "Example:\n  clawhold role set indexer --ttl 5s --lag-events-max 1000")]
+    #[command(after_help = "Example:\n  clawhold role set indexer --ttl 5s --promotion auto")]
     Set(Set),
     /// Remove a role; its token is remembered
     #[command(after_help = "Example:\n  clawhold role remove indexer")]
@@ -91,6 +93,13 @@ struct Set {
     /// Events that a standby may lag behind and still be promoted
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::any())]
     lag_events_max: Option<u64>,
+    /// Who promotes a standby when the lease lapses: auto, native or policy
+    ///
+    /// auto: an auto-fix that promotes for this role, within its limits; without one the lapse
+    /// itself, at once. native: the lapse itself, whatever auto-fixes there are. policy: an
+    /// auto-fix alone.
+    #[arg(long, value_name = "WHO", value_parser = promotion)]
+    promotion: Option<Promotion>,
 }
 
 /// A role that changed hands.
@@ -180,6 +189,7 @@ fn show(role: &View) -> Reply {
         .field("usual lease", Span(role.ttl_ms).to_string())
         .field_if("standby lag", role.lag_events_max.map(|max| format!("at most {max} events")))
         .field("standbys", role.candidates_count.to_string());
+    add_promotion(&mut sheet, role);
     let reply = Reply::of(role).sheet(sheet);
     let reply =
         if role.candidates.is_empty() { reply } else { reply.line("").table(candidates(role)) };
@@ -212,6 +222,22 @@ fn add_holder(sheet: &mut Sheet, holder: &Holder) {
                 format!("to {to}, {} left", rough(asked.left_ms))
             }),
         );
+}
+
+/// Adds who would promote a standby if the lease lapsed now, and why nobody if nobody.
+fn add_promotion(sheet: &mut Sheet, role: &View) {
+    sheet
+        .field("promotion", role.promotion.as_str())
+        .field_if("would promote", role.promoter.as_ref())
+        .field_if("left of its limits", role.promoter_left.as_ref())
+        .field_if("nobody would", role.promoter_blocked.as_ref())
+        .field_if("kept vacant since", role.withheld_since.as_ref());
+}
+
+fn promotion(text: &str) -> Result<Promotion, String> {
+    let all = [Promotion::Auto, Promotion::Native, Promotion::Policy];
+    let known = all.into_iter().find(|promotion| promotion.as_str() == text);
+    known.ok_or_else(|| "allowed is auto, native or policy".to_owned())
 }
 
 fn candidates(role: &View) -> Table {
@@ -298,7 +324,7 @@ async fn set(client: &Client, set: Set) -> Result<Reply, Failure> {
     let request = SetRole {
         ttl_ms: set.ttl.map(|ttl| ttl.0),
         lag_events_max: set.lag_events_max,
-        promotion: None,
+        promotion: set.promotion,
     };
     client.set_role(&set.role, &request).await?;
     Ok(show(&view(client, &set.role).await?))

@@ -3,6 +3,7 @@
 use clap::Args;
 
 use crate::api::server::Status as View;
+use crate::cli::inbox::unread;
 use crate::context::Context;
 use crate::duration::rough;
 use crate::failure::Failure;
@@ -65,6 +66,16 @@ fn sheet(status: &View) -> Sheet {
                 jobs.completed, jobs.failed, jobs.cancelled
             ),
         )
-        .field("streams", counted(status.streams, "stream"));
+        .field("streams", counted(status.streams, "stream"))
+        .field(
+            "automation",
+            format!(
+                "{}, {} live, {} firing",
+                if status.automation_paused { "paused" } else { "on" },
+                counted(status.runs_live, "run"),
+                counted(status.alerts_firing, "alert")
+            ),
+        )
+        .field("inbox", unread(status.unread));
     sheet
 }

@@ -31,6 +31,8 @@ fn every_help_has_an_example_that_is_a_command_of_ours() {
     for (words, mut command) in commands() {
         let help = command.render_long_help().to_string();
         let (_, shown) = help.split_once("Example").unwrap_or_else(|| panic!("{words}:\n{help}"));
+        // A line that ends with a backslash goes on in the next one.
+        let shown = shown.replace("\\\n", " ");
         for line in shown.lines().filter_map(|line| line.strip_prefix("  clawhold ")) {
             // What stands left of the pipe is somebody else's, and what follows `>` as well.
             let typed = format!("clawhold {line}");

@@ -68,6 +68,12 @@ fn command(job: &Job, settings: &Settings, files: &Files) -> Command {
         .env("CLAWHOLD_RESULT_FILE", &files.result)
         .env("CLAWHOLD_CHECKPOINT_FILE", &files.checkpoint)
         .env("CLAWHOLD_SERVER", settings.servers.as_str());
+    if let Some(briefing) = &settings.briefing {
+        command
+            .env("CLAWHOLD_AGENT", &briefing.agent)
+            .env("CLAWHOLD_AGENT_VERSION", briefing.version().to_string())
+            .env("CLAWHOLD_AGENT_MESSAGES", &briefing.file);
+    }
     match time_limit(job, settings) {
         Some(limit) => command.env("CLAWHOLD_TIMEOUT_MS", limit.as_millis().to_string()),
         None => command.env_remove("CLAWHOLD_TIMEOUT_MS"),

@@ -1,3 +1,5 @@
+//! What is stored, and what is too much.
+
 use std::format;
 use std::string::{String, ToString};
 use std::time::{Duration, Instant};

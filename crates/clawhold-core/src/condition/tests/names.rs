@@ -1,3 +1,5 @@
+//! Names, values and words that are not known, and what is meant.
+
 use expect_test::expect;
 
 use super::check_troubles;

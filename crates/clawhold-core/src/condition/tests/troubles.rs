@@ -1,3 +1,5 @@
+//! What does not fit together, and spellings of other languages.
+
 use expect_test::expect;
 
 use super::check_troubles;
