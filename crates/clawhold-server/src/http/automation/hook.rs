@@ -125,10 +125,12 @@ impl Room {
                 room.tell_later(later, said).await;
             }
         });
-        let mut answer = None;
         let mut patience = Patience::of(ANSWER_WITHIN);
+        let mut answer = None;
         patience.lasts_for(async { answer = (&mut receiver).await.ok() }).await;
-        answer
+        // From here on what comes is told later; what came just now is answered at once.
+        receiver.close();
+        answer.or_else(|| receiver.try_recv().ok())
     }
 
     async fn tell_later(&self, heard: Heard, said: Said) {

@@ -251,6 +251,7 @@ pub(super) fn remarks(state: &Known, known: &Definition) -> (Vec<String>, Vec<St
         Spec::Channel(channel) => warnings.extend(about_secrets(channel)),
         Spec::Agent(_) | Spec::Source(_) => {}
     }
+    notes.extend(about_table(&known.spec));
     (warnings, notes)
 }
 
@@ -269,6 +270,27 @@ fn remark_fix(fix: &AutoFix, warnings: &mut Vec<String>, notes: &mut Vec<String>
                 .into(),
         );
     }
+}
+
+/// Says that a plan was made by an older table, which it keeps until its words are said again.
+fn about_table(spec: &Spec) -> Option<String> {
+    let made = match spec {
+        Spec::AutoFix(fix) => fix.plan.table,
+        Spec::Runbook(runbook) => runbook.plan.table,
+        Spec::Agent(_)
+        | Spec::Command(_)
+        | Spec::AlertRule(_)
+        | Spec::AlertRoute(_)
+        | Spec::Channel(_)
+        | Spec::Source(_) => return None,
+    };
+    let latest = clawhold_core::prose::TABLE;
+    (made != latest).then(|| {
+        format!(
+            "its plan was made by phrase table {made} and stays as it is; the latest is {latest}, \
+             and a change of its words uses it"
+        )
+    })
 }
 
 fn about_channel(state: &Known, title: &Title) -> Option<String> {
