@@ -1,6 +1,7 @@
 //! The edge as its callers meet it: a server on a memory store, spoken to over a socket.
 
 mod automation;
+mod door;
 mod hook;
 mod receiver;
 mod sink;
@@ -25,12 +26,16 @@ struct Server {
 
 impl Server {
     async fn start() -> Self {
+        Self::start_with("memory:", Tokens::default()).await
+    }
+
+    async fn start_with(store: &str, tokens: Tokens) -> Self {
         let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
         let config = Config {
-            store: "memory:".to_owned(),
+            store: store.to_owned(),
             advertise: None,
             hold_ms: HOLD_MS_DEFAULT,
-            tokens: Tokens::default(),
+            tokens,
             notify: false,
         };
         let running = start(config, listener).await.unwrap();

@@ -7,13 +7,13 @@ use axum::Json;
 use axum::extract::State;
 use clawhold_api::automation::definition as wire;
 use clawhold_api::error::{Code, Problem};
+use clawhold_core::State as Known;
 use clawhold_core::alert::{Fired, backtest};
 use clawhold_core::catalog::{AlertRule, Noun, Spec};
 use clawhold_core::command::{Command, Request};
 use clawhold_core::limits;
 use clawhold_core::record::Record;
 use clawhold_core::units::{Epoch, Position, Served, Stamp, Timestamp, Title};
-use clawhold_core::State as Known;
 use clawhold_log::{Log, Number};
 
 use super::definition::require;

@@ -93,7 +93,7 @@ async fn the_same_request_of_slack_twice_starts_one_run() {
     let runs = server.runs().await;
     assert_eq!(runs.len(), 1);
     assert_eq!((&runs[0]["actor"], &runs[0]["origin"]), (&json!("dana"), &json!("trigger")));
-    assert_eq!(server.read("/v1/queues/mail").await["paused"].is_null(), false);
+    assert!(!server.read("/v1/queues/mail").await["paused"].is_null());
 }
 
 #[tokio::test]

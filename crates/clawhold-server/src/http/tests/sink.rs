@@ -12,8 +12,8 @@ impl Server {
         self.done("/v1/channels", json!({"name": name, "sink": sink})).await;
     }
 
-    /// Writes a message to a channel by trying a route to it, without waiting for its sink.
-    pub(super) async fn tell(&self, channel: &str) {
+    /// Writes a message to a channel by trying it, without waiting for its sink.
+    pub(super) fn tell(&self, channel: &str) {
         let path = format!("/v1/channels/{}/test", clawhold_api::routes::escape(channel));
         let request = self.http.post(self.url(&path)).json(&json!({}));
         tokio::spawn(async move { request.send().await });
@@ -63,7 +63,7 @@ async fn a_webhook_is_signed_and_tried_again_with_the_same_key() {
     hook.answer(&[(500, None)]);
     let sink = json!({"kind": "webhook", "url": hook.url, "secret": "s3cret"});
     server.channel("#hook", sink).await;
-    server.tell("#hook").await;
+    server.tell("#hook");
     let (first, second) = (hook.next().await, hook.next().await);
     assert_eq!(first.header("idempotency-key"), second.header("idempotency-key"));
     assert!(!first.header("idempotency-key").is_empty());
@@ -83,7 +83,7 @@ async fn a_sink_that_asks_to_be_left_alone_is() {
     let mut hook = Receiver::start().await;
     hook.answer(&[(429, Some("3600"))]);
     server.channel("#hook", json!({"kind": "webhook", "url": hook.url})).await;
-    server.tell("#hook").await;
+    server.tell("#hook");
     hook.next().await;
     let page = server
         .until("/v1/deliveries?state=waiting", |page| page["items"][0]["failures"] == 1)
@@ -132,9 +132,9 @@ async fn a_dead_sink_holds_up_neither_others_nor_its_own_order() {
     dead.answer(&[(503, None), (503, None)]);
     server.channel("#dead", json!({"kind": "webhook", "url": dead.url})).await;
     server.channel("#live", json!({"kind": "webhook", "url": live.url})).await;
-    server.tell("#dead").await;
+    server.tell("#dead");
     dead.next().await;
-    server.tell("#dead").await;
+    server.tell("#dead");
     let tested = server.done("/v1/channels/%23live/test", json!({})).await;
     assert_eq!(tested["ok"], true);
     live.next().await;
