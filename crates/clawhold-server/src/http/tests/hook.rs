@@ -179,3 +179,24 @@ async fn an_update_of_telegram_is_answered_once() {
     assert_eq!(ask("wrong", 11, "/leader").await.status(), 401);
     assert_eq!(ask("", 12, "/leader").await.status(), 401);
 }
+
+#[tokio::test]
+async fn what_takes_longer_than_slack_waits_is_acknowledged_and_follows() {
+    let server = Server::start().await;
+    server.chat(false).await;
+    // A cluster that takes the connection and never answers.
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", silent.local_addr().unwrap());
+    server.done("/v1/sources", json!({"name": "Silent", "url": url})).await;
+    let command = json!({"name": "far", "trigger": "/far", "message": "show.holder",
+        "sources": ["Silent"]});
+    server.done("/v1/commands", command).await;
+    let mut slack = Receiver::start().await;
+    let reply = clawhold_api::routes::escape(&format!("{}/late", slack.url));
+    let body = format!("command=%2Ffar&text=&user_id=U1&response_url={reply}");
+    assert_eq!(server.slack_says(&body).await, "It takes a moment; the answer follows.");
+    let got = slack.next().await;
+    assert_eq!(got.path, "/late");
+    let text = got.json()["blocks"][0]["text"]["text"].as_str().unwrap().to_owned();
+    assert_eq!(text, "/far\nSilent: not connected: it did not answer within 3 s");
+}
