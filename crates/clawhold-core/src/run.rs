@@ -6,6 +6,7 @@
 
 mod act;
 mod advance;
+mod backtest;
 mod confirm;
 mod consider;
 mod guard;
@@ -29,6 +30,7 @@ use crate::units::{
 };
 
 pub use act::agent_queue;
+pub use backtest::{FixBacktest, backtest};
 pub use guard::{Block, Checked};
 
 /// What a rule, a fix or a run is about.

@@ -752,6 +752,38 @@ fn a_disabled_fix_does_nothing_and_an_enabled_one_serves_what_holds() {
 }
 
 #[test]
+fn a_backtest_counts_what_limits_would_have_allowed_and_changes_nothing() {
+    let mut world = World::new();
+    let (mut entries, start) = (Vec::new(), world.state.clone());
+    let w = world.session("w", &["mail"], 10 * HOUR);
+    let record = |world: &mut World, entries: &mut Vec<_>, command: Command| {
+        world.ok(command.clone());
+        let request = Request { id: None, actor: None, command };
+        entries.push((world.state.last(), request));
+    };
+    let from = world.state.clone();
+    for _ in 0..9 {
+        world.now += 20 * MINUTE;
+        let drain = DrainWorker { session: w.id, deadline_ms: HOUR, reason: Text::default() };
+        record(&mut world, &mut entries, Command::DrainWorker(drain));
+        let go_on = crate::command::ResumeWorker { session: w.id };
+        record(&mut world, &mut entries, Command::ResumeWorker(go_on));
+    }
+    let limit = MaxRuns { count: 6, per_ms: 24 * HOUR, per_target: false };
+    let tried = fix("worker.leaving or worker.state == 'drained'", Plan::default());
+    let cooldown = Cooldown { ms: 5 * MINUTE, per_rule: false };
+    let tried = AutoFix { max_runs: [limit].into(), cooldown, ..tried };
+    let title = Title::parse("Try").unwrap();
+    let test = backtest(from, &title, &tried, entries.into_iter());
+    assert_eq!(test.decided.get(&Reason::Started), Some(&6), "{:?}", test.decided);
+    assert_eq!(test.decided.get(&Reason::Budget), Some(&3));
+    assert!(test.touched > 0 && test.entries == 18);
+    assert!(world.runs().is_empty());
+    let none = backtest(start, &title, &tried, core::iter::empty());
+    assert_eq!((none.touched, none.decided.len()), (0, 0));
+}
+
+#[test]
 fn a_channel_is_told_in_the_words_of_the_template() {
     let (mut world, _, _) = with_leader();
     world.define("#ops-info", Spec::Channel(Channel::default()));
