@@ -192,6 +192,7 @@ fn a_forbidding_word_is_named_and_an_order_not_to_is_never_turned_round() {
         ("Return the held jobs of every worker.", "every", VetoKind::Scope),
         ("Release the lease tomorrow.", "tomorrow", VetoKind::Time),
         ("Release the lease or wait.", "or", VetoKind::Choice),
+        ("Make sure it takes no new work unless asked.", "unless", VetoKind::Exception),
     ];
     for (text, word, kind) in cases {
         let compiled = plan(text, &[(1, 1)]);
@@ -381,7 +382,7 @@ fn what_no_rule_watches_for_and_no_command_shows_is_told_with_what_is_near() {
     let trouble = |text: &str| detector(text).unwrap_err().to_string();
     expect![[r#"unknown words: somebody, steals; nearest: 1 leaderless ("Alert when a role has no leader.")"#]].assert_eq(&trouble("Alert when somebody steals the lease of a role."));
     expect![[r#"unknown words: backlog, grows; nearest: 1 backlog jobs=100 ("Alert when 100 jobs wait.")"#]].assert_eq(&trouble("Alert when the backlog grows."));
-    expect![[r#""no" says not to; a step is something to do; nearest: 1 two_leaders ("Alert when two workers report themselves as the active leader."); 2 leaderless ("Alert when a role has no leader."); 3 no_standby ("Alert when a role has no standby.")"#]].assert_eq(&trouble("Alert when a role has no leader unless it is Sunday."));
+    expect![[r#""unless" makes an exception; a step is done whole; nearest: 1 two_leaders ("Alert when two workers report themselves as the active leader."); 2 leaderless ("Alert when a role has no leader."); 3 no_standby ("Alert when a role has no standby.")"#]].assert_eq(&trouble("Alert when a role has no leader unless it is Sunday."));
     expect![[r#"backlog takes no argument "job"; it takes jobs, age; did you mean "jobs"?"#]]
         .assert_eq(&trouble("backlog job=5"));
     expect![[r#"no detector is named "two_leader"; did you mean "two_leaders"?"#]]

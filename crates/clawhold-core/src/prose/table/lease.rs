@@ -59,7 +59,7 @@ pub(in crate::prose) const PHRASES: &[(&str, &str)] = &[
     ("processing", "processing|work|the work|the stream [<of-role>]|reading|the role [{role}]"),
     (
         "from-position",
-        "(from|at) (the|its) [<recorded>] (position|checkpoint) [<of-role>]\
+        "(from|at) [the|its] [<recorded>] (position|checkpoint) [<of-role>]\
          |[from] where (it|<old-leader>) (left off|stopped)",
     ),
 ];
