@@ -1,7 +1,24 @@
 //! Alerts: what deserves a person's attention, from the first sign to the end.
 //!
 //! Inactive, pending, firing, recovering, resolved; acknowledged, silenced, inhibited and flapping
-//! lie over that. All of it is in the log, so a takeover neither forgets nor repeats one.
+//! lie over that. All of it is in the log, so a takeover neither forgets nor repeats one. What
+//! detectors find is told in `find` and `level`, how an alert moves in `turn`, who hears of it in
+//! `tell`.
+
+mod backtest;
+mod feed;
+mod find;
+mod level;
+mod raise;
+mod seam;
+mod silence;
+mod tell;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+pub(crate) mod transcript;
+mod turn;
+mod watch;
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -9,7 +26,35 @@ use alloc::vec::Vec;
 use minicbor::{Decode, Encode};
 
 use crate::catalog::{Grouping, Severity};
+use crate::run::Target;
 use crate::units::{AlertId, Name, Stamp, Text, Timestamp, Title};
+
+pub use backtest::{Backtest, Fired, backtest};
+pub(crate) use level::sink_fact;
+pub(crate) use raise::Raised;
+
+/// Milliseconds for which a turn counts as flapping: 30 minutes.
+const FLAP_MS: u64 = 1_800_000;
+/// Turns within that time that make an alert flap.
+const FLAP_TURNS: usize = 4;
+/// Milliseconds without a turn after which it flaps no more: 10 minutes.
+const FLAP_QUIET_MS: u64 = 600_000;
+/// Milliseconds that the first message of an alert waits for it to be over, unless it is critical.
+const WAIT_MS: u64 = 10_000;
+/// Milliseconds after which an alert that still fires is told again: 4 hours.
+const REPEAT_MS: u64 = 14_400_000;
+/// The same for a critical one that nobody has acknowledged: 1 hour.
+const REPEAT_CRITICAL_MS: u64 = 3_600_000;
+/// Facts of one alert that are named; the rest is counted.
+const DETAILS_MAX: usize = 20;
+/// Moments of one rule and group that are remembered.
+const MOMENTS_MAX: u64 = 10_000;
+
+/// What the program says of a rule that has too many alerts.
+const ALERTS_LIMIT_TITLE: &str = "Alert Limit Reached";
+
+/// An alert's key: the rule and the group.
+type Key = (Title, Text);
 
 /// Where an alert is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
@@ -104,6 +149,52 @@ pub struct Alert {
     /// Where it is told.
     #[n(19)]
     pub channels: Vec<Title>,
+    /// When what it watches ceased to hold.
+    #[n(20)]
+    pub(crate) ceased: Option<Timestamp>,
+    /// What makes it hold, each with its fact; none for what is counted by moments.
+    #[n(21)]
+    pub(crate) open: BTreeMap<Subject, Text>,
+    /// How often it was told.
+    #[n(22)]
+    pub(crate) tellings: u64,
+    /// Whether a silence kept it from being told.
+    #[n(23)]
+    pub(crate) hushed: bool,
+    /// Why it is over, if not because what it watches ceased to hold.
+    #[n(24)]
+    pub why: Text,
+}
+
+/// What can make an alert hold.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
+pub(crate) enum Subject {
+    /// A role, a worker, a queue, a job.
+    #[n(0)]
+    Target(#[n(0)] Target),
+    /// A channel.
+    #[n(1)]
+    Channel(#[n(0)] Title),
+    /// What the program watches by itself.
+    #[n(2)]
+    Itself,
+}
+
+/// What is remembered of a rule and a group, whether or not there is an alert.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub(crate) struct Watched {
+    /// When what is counted was seen, within the rule's window, oldest first.
+    #[n(0)]
+    pub(crate) moments: VecDeque<Timestamp>,
+    /// When the alerts before turned, within the time that flapping looks back.
+    #[n(1)]
+    pub(crate) turns: VecDeque<Timestamp>,
+    /// When the returned jobs of the queue that the group names are looked at.
+    #[n(2)]
+    pub(crate) look: Option<Timestamp>,
+    /// When the alert is to be looked at: its entry among what is due.
+    #[n(3)]
+    pub(crate) due: Option<Timestamp>,
 }
 
 /// A silence: alerts that are not told for a while.
@@ -150,9 +241,24 @@ pub struct Alerts {
     /// The silences in force.
     #[n(3)]
     pub(crate) silences: BTreeMap<u64, Silence>,
-    /// What detectors remember of each rule and group: the moments within its window.
+    /// What is remembered of each rule and group.
     #[n(4)]
-    pub(crate) moments: BTreeMap<(Title, Text), VecDeque<Timestamp>>,
+    pub(crate) watched: BTreeMap<(Title, Text), Watched>,
+    /// The group whose alert a subject keeps open, for each rule. Derived from `live`.
+    #[n(5)]
+    pub(crate) open: BTreeMap<(Title, Subject), Text>,
+}
+
+impl Alert {
+    /// Tells whether it is a live one that fires, or has ceased a moment ago.
+    fn fires(&self) -> bool {
+        matches!(self.state, AlertState::Firing | AlertState::Recovering)
+    }
+
+    /// Tells whether the program itself watches for it.
+    fn is_raised(&self) -> bool {
+        self.version == 0
+    }
 }
 
 impl Alerts {
@@ -173,20 +279,16 @@ impl Alerts {
         live.or_else(|| self.ended.iter().find(|alert| alert.id == id))
     }
 
+    /// Returns the alerts of one rule that are not over.
+    pub(crate) fn of_rule(&self, rule: &Title) -> impl Iterator<Item = &Alert> {
+        let from = (rule.clone(), Text::default());
+        let rule = rule.clone();
+        let all = self.live.range(from..).take_while(move |((title, _), _)| *title == rule);
+        all.map(|(_, alert)| alert)
+    }
+
     /// Returns the silences in force.
     pub fn silences(&self) -> impl Iterator<Item = &Silence> {
         self.silences.values()
     }
-}
-
-/// Raised.
-#[derive(Clone, Debug)]
-pub(crate) struct Raised {
-    pub(crate) title: Title,
-    pub(crate) group: Text,
-    pub(crate) grouping: Option<Grouping>,
-    pub(crate) severity: Severity,
-    pub(crate) summary: Text,
-    pub(crate) details: Vec<Text>,
-    pub(crate) channels: Vec<Title>,
 }

@@ -6,7 +6,6 @@
 
 mod control;
 mod facts;
-mod later;
 mod react;
 
 use minicbor::{Decode, Encode};

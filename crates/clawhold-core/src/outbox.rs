@@ -2,7 +2,12 @@
 //!
 //! What is to be sent is in the log before it is sent, and that it was sent as well, so a server
 //! that takes over sends what is left. Only what was being sent when a server died may come twice:
-//! its second copy says so.
+//! its second copy says so. How a message is written is told here, how it is sent in `send`.
+
+mod send;
+#[cfg(test)]
+mod tests;
+mod write;
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -11,6 +16,8 @@ use minicbor::{Decode, Encode};
 
 use crate::catalog::Severity;
 use crate::units::{AlertId, Epoch, MessageId, RunId, Stamp, Text, Timestamp, Title};
+
+pub(crate) use write::Draft;
 
 /// A message. Its parts are data: only the renderer of a sink writes markup.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -178,19 +185,4 @@ impl Outbox {
     pub fn down(&self, channel: &Title) -> Option<(Timestamp, u64)> {
         self.down.get(channel).copied()
     }
-}
-
-/// A message to be written.
-#[derive(Clone, Debug)]
-pub(crate) struct Draft {
-    pub(crate) channel: Title,
-    pub(crate) severity: Severity,
-    pub(crate) title: Text,
-    pub(crate) lines: Vec<Text>,
-    pub(crate) mention: Option<Text>,
-    pub(crate) run: Option<RunId>,
-    pub(crate) step: Option<u32>,
-    pub(crate) alert: Option<AlertId>,
-    pub(crate) reply_url: Option<Text>,
-    pub(crate) key: Text,
 }

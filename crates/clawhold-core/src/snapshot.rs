@@ -18,7 +18,7 @@ use crate::stream::Streams;
 use crate::units::{Epoch, Position};
 
 /// The version of the snapshot format that this code writes.
-pub const SNAPSHOT_VERSION: u32 = 1;
+pub const SNAPSHOT_VERSION: u32 = 2;
 
 #[derive(Encode)]
 struct Written<'a> {

@@ -100,10 +100,7 @@ impl State {
                 self.begin_sweep(step);
                 self.look_at_withheld(step);
             }
-            Noun::AlertRule => {
-                self.alert_rule_changed(step, title);
-                self.begin_sweep(step);
-            }
+            Noun::AlertRule => self.begin_sweep(step),
             Noun::Agent
             | Noun::Command
             | Noun::AlertRoute

@@ -111,7 +111,7 @@ impl State {
     }
 
     /// Returns everything that the changes are about.
-    fn touched(&self, changes: &[Change]) -> BTreeSet<Target> {
+    pub(crate) fn touched(&self, changes: &[Change]) -> BTreeSet<Target> {
         let mut touched = BTreeSet::new();
         for change in changes {
             match &change.what {
@@ -273,6 +273,10 @@ impl State {
         else {
             return;
         };
+        // Where nobody asks, nothing is kept: a log from before automation comes to one state.
+        if self.automation.is_idle() {
+            return;
+        }
         let believed = Believed {
             session: commit.session.id,
             role: commit.role.clone(),

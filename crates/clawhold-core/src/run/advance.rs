@@ -6,6 +6,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use crate::answer::{Answer, Refusal};
+use crate::audit::MismatchKind;
 use crate::change::What;
 use crate::command::{Decide, Witness};
 use crate::limits;
@@ -218,7 +219,7 @@ impl State {
         if run.is_of_fix() && run.started.is_some() {
             self.count_end(step.stamp.at, &run);
         }
-        self.tell_end(step, &run);
+        self.tell_run_end(step, &run);
         let runs = &mut self.automation.runs;
         runs.ended.insert(run.id, run.clone());
         if runs.ended.len() > limits::RUNS_KEPT_MAX {
@@ -301,10 +302,20 @@ impl State {
             run.seen = Some((command.step, command.seen.clone()));
         }
         if let Seen::Owners { mismatches, .. } = &command.seen {
-            self.owners_seen(step, mismatches);
+            self.note_double_owners(step, command.run, mismatches);
         }
         self.advance(step, command.run);
         Ok(Answer::Done)
+    }
+
+    fn note_double_owners(&mut self, step: &mut Step, run: RunId, mismatches: &[Text]) {
+        let double = MismatchKind::HeldByWorkerOnly.as_str();
+        let found = mismatches.iter().filter(|found| found.as_str().starts_with(double));
+        let found: Vec<Text> = found.cloned().collect();
+        let queues = self.automation.runs.live.get(&run).map(|run| self.queues_of(run));
+        if let Some(queue) = queues.iter().flatten().next().filter(|_| !found.is_empty()) {
+            self.double_owner_seen(step, &queue.clone(), &found);
+        }
     }
 
     /// Takes in how sending the message of a step ended.

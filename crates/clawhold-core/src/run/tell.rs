@@ -74,7 +74,7 @@ impl State {
             key: Text::cut(&format!("blocked/{title}/{name}/{}", step.stamp.position)),
             ..blank()
         };
-        self.tell(step, &notify, &draft);
+        self.tell_channels(step, &notify, &draft);
         let withheld = matches!(target, Target::Role(role) if self.roles.withheld.contains(role));
         let raised = Raised {
             title: built_in(if withheld { WITHHELD } else { BLOCKED }),
@@ -85,7 +85,9 @@ impl State {
             details: draft.lines.clone(),
             channels: notify,
         };
+        let message = raised.summary.clone();
         self.raise(step, raised);
+        self.fix_blocked_seen(step, &known.title, target, &message);
     }
 
     /// Ends the alert about a fix that was kept from running.
@@ -137,7 +139,7 @@ impl State {
             key: Text::cut(&format!("run/{}/ask", run.id)),
             ..blank()
         };
-        self.tell(step, &run.notify, &draft);
+        self.tell_channels(step, &run.notify, &draft);
     }
 
     /// Says that a step waits for a person.
@@ -165,11 +167,11 @@ impl State {
             key: Text::cut(&format!("run/{}/wait/{at}", run.id)),
             ..blank()
         };
-        self.tell(step, &run.notify, &draft);
+        self.tell_channels(step, &run.notify, &draft);
     }
 
     /// Says how a run ended: one message a channel.
-    pub(crate) fn tell_end(&mut self, step: &mut Step, run: &Run) {
+    pub(crate) fn tell_run_end(&mut self, step: &mut Step, run: &Run) {
         let quiet = run.notify.is_empty() && run.reply_url.is_none();
         if quiet {
             return;
@@ -209,7 +211,7 @@ impl State {
             key: Text::cut(&format!("run/{}/end/{}", run.id, step.stamp.position)),
             ..blank()
         };
-        self.tell(step, &run.notify, &draft);
+        self.tell_channels(step, &run.notify, &draft);
     }
 
     /// Sends what a step says.
@@ -233,8 +235,8 @@ impl State {
             ..blank()
         };
         match channel {
-            Some(channel) => self.tell(step, core::slice::from_ref(channel), &draft),
-            None => self.tell(step, &run.notify, &draft),
+            Some(channel) => self.tell_channels(step, core::slice::from_ref(channel), &draft),
+            None => self.tell_channels(step, &run.notify, &draft),
         }
     }
 
@@ -261,7 +263,7 @@ impl State {
     }
 
     /// Writes a message to channels; to one reply where there is none.
-    fn tell(&mut self, step: &mut Step, channels: &[Title], draft: &Draft) {
+    fn tell_channels(&mut self, step: &mut Step, channels: &[Title], draft: &Draft) {
         let automation = &mut self.automation;
         for (at, channel) in channels.iter().enumerate() {
             let reply_url = draft.reply_url.clone().filter(|_| at == 0);

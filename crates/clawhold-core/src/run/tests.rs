@@ -1,8 +1,8 @@
 //! Fixes and runbooks on real roles, workers and jobs.
 
+use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::format;
-use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
 

@@ -10,6 +10,7 @@ use std::{env, fs};
 use clawhold_core::State;
 use clawhold_core::command::Request;
 use clawhold_core::record::{RECORD_VERSION, Record};
+use clawhold_core::snapshot::SNAPSHOT_VERSION;
 use clawhold_core::units::{Position, RequestId, Served, Stamp, Timestamp};
 
 use crate::draw::{self, Dice};
@@ -34,10 +35,14 @@ fn a_log_of_version_1_is_read_byte_for_byte_and_comes_to_the_same_state() {
         apply(&mut state, &record);
     }
     assert!(kinds.len() >= KINDS, "{} kinds: {kinds:?}", kinds.len());
-    let snapshot = from_hex(fs::read_to_string(fixture("snapshot-v1.txt")).unwrap().trim());
-    let restored = State::restore(&snapshot).unwrap();
-    assert!(restored == state, "the replayed log comes to another state than the snapshot");
-    assert!(restored.snapshot() == snapshot, "the snapshot is written in another way");
+    for version in 1..=SNAPSHOT_VERSION {
+        let file = fixture(&format!("snapshot-v{version}.txt"));
+        let snapshot = from_hex(fs::read_to_string(file).unwrap().trim());
+        let restored = State::restore(&snapshot).unwrap();
+        assert!(restored == state, "snapshot {version} is another state than the replayed log's");
+        let written = restored.snapshot();
+        assert!(version < SNAPSHOT_VERSION || written == snapshot, "it is written in another way");
+    }
 }
 
 fn apply(state: &mut State, record: &Record) {
@@ -57,7 +62,12 @@ fn kind(request: &Request) -> String {
     told.split('(').next().unwrap_or_default().to_owned()
 }
 
+/// Writes the snapshot of the current version, from the log that stands there; and the log, if
+/// there is none of the current version.
 fn write_fixtures() {
+    if fixture(&format!("log-v{RECORD_VERSION}.txt")).exists() {
+        return write_snapshot(&replayed());
+    }
     let (mut dice, mut state, mut log) = (Dice(1), State::default(), String::new());
     for number in 0..RECORDS {
         let elapsed_ms = draw::elapsed_ms(&mut dice);
@@ -72,8 +82,21 @@ fn write_fixtures() {
     }
     fs::create_dir_all(fixture("")).unwrap();
     fs::write(fixture(&format!("log-v{RECORD_VERSION}.txt")), log).unwrap();
+    write_snapshot(&state);
+}
+
+fn write_snapshot(state: &State) {
     let snapshot = to_hex(&state.snapshot());
-    fs::write(fixture(&format!("snapshot-v{RECORD_VERSION}.txt")), snapshot + "\n").unwrap();
+    fs::write(fixture(&format!("snapshot-v{SNAPSHOT_VERSION}.txt")), snapshot + "\n").unwrap();
+}
+
+fn replayed() -> State {
+    let mut state = State::default();
+    let log = fs::read_to_string(fixture(&format!("log-v{RECORD_VERSION}.txt"))).unwrap();
+    for line in log.lines() {
+        apply(&mut state, &Record::decode(&from_hex(line)).unwrap());
+    }
+    state
 }
 
 fn fixture(name: &str) -> PathBuf {

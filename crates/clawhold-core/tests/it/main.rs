@@ -9,3 +9,4 @@ mod condition;
 mod draw;
 mod golden;
 mod model;
+mod prose;
