@@ -170,7 +170,10 @@ pub fn scope_needed(method: &Method, path: &str) -> Scope {
     if method == Method::GET || method == Method::HEAD {
         return Scope::Viewer;
     }
-    if method == Method::PUT || method == Method::DELETE {
+    if let Some(scope) = automation_scope(method, path) {
+        return scope;
+    }
+    if method == Method::PUT || method == Method::DELETE || method == Method::PATCH {
         return Scope::Admin;
     }
     let directs = ["/drain", "/resume", "/pause", "/gate", "/admit", "/ask-hand-over"];
@@ -179,6 +182,36 @@ pub fn scope_needed(method: &Method, path: &str) -> Scope {
         return Scope::Operator;
     }
     Scope::Worker
+}
+
+/// Returns what a write to automation needs: definitions are set up, what runs is directed, and
+/// what changes nothing may be asked by anybody who may look. `None` for all other paths.
+fn automation_scope(method: &Method, path: &str) -> Option<Scope> {
+    let rest = path.strip_prefix("/v1/")?;
+    let noun = rest.split('/').next()?;
+    if ["conditions", "run"].contains(&noun) {
+        // What words start is looked at once they are read.
+        return Some(Scope::Viewer);
+    }
+    let directed = ["runs", "alerts", "silences", "inbox", "deliveries", "automation"];
+    if directed.contains(&noun) {
+        return Some(Scope::Operator);
+    }
+    if noun == "import" {
+        return Some(Scope::Admin);
+    }
+    let is_definition = clawhold_api::Noun::ALL.iter().any(|known| known.plural() == noun);
+    if !is_definition {
+        return None;
+    }
+    let directs = ["/enable", "/disable", "/run", "/reset", "/test"];
+    if method == Method::POST && directs.iter().any(|end| path.ends_with(end)) {
+        return Some(Scope::Operator);
+    }
+    if method == Method::POST && path.ends_with("/backtest") {
+        return Some(Scope::Viewer);
+    }
+    Some(Scope::Admin)
 }
 
 /// Returns the bearer token's secret, if the request carries one.
@@ -231,6 +264,13 @@ mod tests {
         assert_eq!(scope_needed(&Method::POST, "/v1/jobs/cancel"), Scope::Operator);
         assert_eq!(scope_needed(&Method::POST, "/v1/workers/7/drain"), Scope::Operator);
         assert_eq!(scope_needed(&Method::DELETE, "/v1/queues/mail"), Scope::Admin);
+        assert_eq!(scope_needed(&Method::POST, "/v1/auto-fixes"), Scope::Admin);
+        assert_eq!(scope_needed(&Method::PATCH, "/v1/channels/a"), Scope::Admin);
+        assert_eq!(scope_needed(&Method::POST, "/v1/channels/a/revert"), Scope::Admin);
+        assert_eq!(scope_needed(&Method::POST, "/v1/auto-fixes/a/run"), Scope::Operator);
+        assert_eq!(scope_needed(&Method::POST, "/v1/runs/7/decide"), Scope::Operator);
+        assert_eq!(scope_needed(&Method::DELETE, "/v1/silences/7"), Scope::Operator);
+        assert_eq!(scope_needed(&Method::POST, "/v1/run"), Scope::Viewer);
         assert!(Scope::Viewer < Scope::Worker && Scope::Worker < Scope::Operator);
     }
 }

@@ -10,7 +10,12 @@ mod forward;
 mod http;
 mod journal;
 mod notify;
+mod outside;
 mod run;
+mod secret;
+mod sender;
+mod signature;
+mod sink;
 
 pub use driver::{Broken, Failure, Standing};
 pub use run::{

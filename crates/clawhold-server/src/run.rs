@@ -25,6 +25,8 @@ use crate::forward::{self, Door};
 use crate::http;
 use crate::journal::{Journal, chain};
 use crate::notify::Notify;
+use crate::outside::Outside;
+use crate::sender;
 
 /// Milliseconds of a server's hold on the log when nothing is said.
 pub const HOLD_MS_DEFAULT: u64 = 3_000;
@@ -233,7 +235,9 @@ fn serve(
             .as_ref()
             .map(|url| url.trim_start_matches("http://").trim_end_matches('/').to_owned()),
     };
-    let app = http::App { handle: handle.clone(), store: config.store.clone() };
+    let outside = Outside::default();
+    tokio::spawn(sender::run(handle.clone(), outside.clone()));
+    let app = http::App { handle: handle.clone(), store: config.store.clone(), outside };
     let router =
         http::router(app).layer(axum::middleware::from_fn_with_state(door, forward::admit));
     let shutdown = async move {

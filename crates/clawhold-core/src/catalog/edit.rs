@@ -13,7 +13,7 @@ use crate::command::{
 };
 use crate::limits;
 use crate::state::{State, Step};
-use crate::units::Title;
+use crate::units::{Stamp, Title};
 
 /// What came of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +128,22 @@ impl State {
 }
 
 impl Catalog {
+    /// Returns the definitions as they would be after an import. Nothing is changed.
+    ///
+    /// # Errors
+    /// The refusal that the import would get.
+    pub fn trial(&self, stamp: Stamp, import: &Import) -> Result<Self, Refusal> {
+        let mut catalog = self.clone();
+        let mut step = Step { stamp, actor: None, changes: Vec::new(), seen: 0 };
+        for remove in &import.remove {
+            catalog.remove(&mut step, remove)?;
+        }
+        for define in &import.definitions {
+            catalog.define(&mut step, define, Act::Imported)?;
+        }
+        Ok(catalog)
+    }
+
     fn define(&mut self, step: &mut Step, command: &Define, act: Act) -> Result<Defined, Refusal> {
         let (noun, title) = (command.spec.noun(), &command.title);
         self.check_trigger(noun, title, &command.spec)?;

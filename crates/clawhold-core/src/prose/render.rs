@@ -139,5 +139,5 @@ fn named(f: &mut fmt::Formatter<'_>, key: &str, value: &str) -> fmt::Result {
 
 /// The one place that knows how a condition is spelt.
 fn condition_text(condition: &Condition) -> &str {
-    condition.text.as_str()
+    condition.text()
 }

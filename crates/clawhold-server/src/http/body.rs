@@ -55,7 +55,7 @@ fn unread(rejection: &BytesRejection) -> Rejected {
 }
 
 /// Returns the body as `T`.
-fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Rejected> {
+pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Rejected> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let at = error.valid_up_to();
         Rejected::new(Code::BadJson, format!("the body is not UTF-8 from byte {at} on"))

@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use super::Room;
 use super::error::Rejected;
+use crate::auth::Scope;
 use crate::driver::Failure;
 use crate::forward::Actor;
 
@@ -23,6 +24,7 @@ use crate::forward::Actor;
 pub(super) struct Call {
     pub(super) id: Option<RequestId>,
     pub(super) actor: Name,
+    pub(super) scope: Scope,
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Call {
@@ -34,8 +36,10 @@ impl<S: Send + Sync> FromRequestParts<S> for Call {
         if values.next().is_some() {
             return Err(bad_key("several", "one"));
         }
-        let actor = parts.extensions.get::<Actor>().map(|actor| actor.0.clone());
-        Ok(Self { id, actor: actor.unwrap_or_else(local) })
+        let actor = parts.extensions.get::<Actor>().cloned();
+        let Actor { name, scope } =
+            actor.unwrap_or_else(|| Actor { name: local(), scope: Scope::Viewer });
+        Ok(Self { id, actor: name, scope })
     }
 }
 
@@ -83,7 +87,10 @@ impl Room {
     ) -> Result<Written<T>, Rejected> {
         let request = Request { id: call.id, actor: Some(call.actor), command };
         let written = self.handle.submit(request, move |replica, applied| {
-            let answer = applied.answer.as_ref().map_err(Rejected::from)?;
+            let answer = applied
+                .answer
+                .as_ref()
+                .map_err(|refusal| Rejected::known(replica.state(), refusal))?;
             let body = view(replica, answer)?;
             let position = replica.state().last().position.0;
             Ok(Written { position, replayed: applied.replayed, body })

@@ -3,8 +3,12 @@
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use clawhold_api::error::{Code, Problem};
-use clawhold_core::answer::Refusal;
+use clawhold_core::answer::{Kind, Refusal};
+use clawhold_core::catalog::Noun;
+use clawhold_core::State;
 
+use super::automation::near;
+use crate::clock;
 use crate::driver::Failure;
 
 /// A request that was declined, with everything its caller is told.
@@ -20,6 +24,22 @@ impl Rejected {
     /// Returns a problem with one field.
     pub(super) fn field(field: &str, value: &str, allowed: &str) -> Self {
         Self(Box::new(Problem::field(Code::OutOfRange, field, value, allowed)))
+    }
+
+    /// Returns a refusal with what the state adds to it: the names that come near to one that is
+    /// not there.
+    pub(super) fn known(state: &State, refusal: &Refusal) -> Self {
+        let mut problem = problem_of(refusal);
+        if let Refusal::NotFound { kind, name } = refusal
+            && let Some(noun) = noun_of(*kind)
+        {
+            let catalog = state.automation().catalog();
+            let titles = catalog.list(noun, None).map(|known| known.title.as_str());
+            problem.choices = near(name, titles);
+            problem.noun = Some(noun.as_str().to_owned());
+            problem.name = Some(name.to_string());
+        }
+        Self(Box::new(problem))
     }
 
     /// Returns the fault of an answer that does not belong to its command.
@@ -145,7 +165,7 @@ pub(super) fn problem_of(refusal: &Refusal) -> Problem {
         | Refusal::AlreadyDecided { .. }
         | Refusal::PlanChanged { .. }
         | Refusal::NotAllowed { .. }
-        | Refusal::BadParam { .. } => base(Code::InUse),
+        | Refusal::BadParam { .. } => problem_of_automation(refusal),
     }
 }
 
@@ -197,8 +217,56 @@ fn problem_of_order(refusal: &Refusal) -> Problem {
         | Refusal::AlreadyDecided { .. }
         | Refusal::PlanChanged { .. }
         | Refusal::NotAllowed { .. }
-        | Refusal::BadParam { .. } => base(Code::Internal),
+        | Refusal::BadParam { .. } => problem_of_automation(refusal),
     }
+}
+
+/// Returns the problem of a refusal that is about definitions and runs.
+fn problem_of_automation(refusal: &Refusal) -> Problem {
+    let base = |code| Problem::new(code, refusal.to_string());
+    let meant = |noun: &Noun, name: &str, problem: Problem| Problem {
+        noun: Some(noun.as_str().to_owned()),
+        name: Some(name.to_owned()),
+        ..problem
+    };
+    match refusal {
+        Refusal::Exists { noun, title, version } => {
+            let problem = Problem { version: Some(*version), ..base(Code::Exists) };
+            meant(noun, title, problem)
+        }
+        Refusal::Similar { noun, like, .. } => meant(noun, like, base(Code::SimilarName)),
+        Refusal::WrongVersion { latest, .. } => {
+            Problem { version: Some(*latest), ..base(Code::WrongVersion) }
+        }
+        Refusal::TriggerTaken { noun, title, .. } => meant(noun, title, base(Code::TriggerTaken)),
+        Refusal::NeedsParam { param, choices } => Problem {
+            param: Some(param.to_string()),
+            choices: choices.iter().map(|choice| choice.as_str().to_owned()).collect(),
+            ..base(Code::NeedsParam)
+        },
+        Refusal::Blocked { reason, free_at, .. } => Problem {
+            reason: Some(reason.as_str().to_owned()),
+            free_at: free_at.map(clock::rfc3339),
+            ..base(Code::Blocked)
+        },
+        Refusal::RunState { run, state } => Problem {
+            run: Some(run.0),
+            state: Some(state.as_str().to_owned()),
+            ..base(Code::RunState)
+        },
+        Refusal::AlreadyDecided { .. } => base(Code::AlreadyDecided),
+        Refusal::PlanChanged { .. } => base(Code::PlanChanged),
+        Refusal::NotAllowed { .. } => base(Code::NotAllowed),
+        Refusal::BadParam { param, .. } => {
+            Problem { param: Some(param.to_string()), ..base(Code::BadParam) }
+        }
+        _ => base(Code::Internal),
+    }
+}
+
+/// Returns the kind of definition that a kind of thing is.
+fn noun_of(kind: Kind) -> Option<Noun> {
+    Noun::ALL.into_iter().find(|noun| Kind::of(*noun) == kind)
 }
 
 #[cfg(test)]

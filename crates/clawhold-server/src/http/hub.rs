@@ -11,6 +11,7 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::MissedTickBehavior;
 
+use super::heard::Heard;
 use super::recent::Recent;
 use super::signal::Signals;
 use super::waiters::Waiters;
@@ -28,6 +29,7 @@ pub(super) struct Hub {
     pub(super) streams: Signals<Name>,
     pub(super) grants: Signals<(Name, SessionId)>,
     pub(super) recent: Recent,
+    pub(super) heard: Heard,
 }
 
 /// What a turn has to look at.

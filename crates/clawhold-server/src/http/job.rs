@@ -170,7 +170,7 @@ fn missing(job: JobId) -> Rejected {
     (&Refusal::NotFound { kind: Kind::Job, name: job.to_string().into() }).into()
 }
 
-fn show_short(replica: &Replica, job: &Job) -> wire::Job {
+pub(super) fn show_short(replica: &Replica, job: &Job) -> wire::Job {
     let keys = job.keys.as_deref();
     let run = job.run.as_deref();
     let rule = job.rule();

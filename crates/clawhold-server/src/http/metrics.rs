@@ -15,6 +15,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::Room;
+use super::automation::alerts_firing;
 use super::error::Rejected;
 
 /// Queues, and roles, that have metrics of their own; further ones are left out.
@@ -39,6 +40,7 @@ fn measure(replica: &Replica) -> Registry {
     measure_sessions(&mut registry, replica);
     measure_roles(&mut registry, replica);
     measure_queues(&mut registry, replica);
+    measure_automation(&mut registry, replica);
     registry
 }
 
@@ -116,6 +118,31 @@ fn measure_queues(registry: &mut Registry, replica: &Replica) {
     registry.register("queue_paused", "Whether the queue hands out nothing", paused);
     registry.register("queue_gated", "Whether new jobs wait behind returned ones", gated);
     registry.register("job_moves", "What happened to the jobs of a queue", moves);
+}
+
+fn measure_automation(registry: &mut Registry, replica: &Replica) {
+    let automation = replica.state().automation();
+    let (runs, decisions) = (Counters::default(), Counters::default());
+    for run in automation.runs().live().chain(automation.runs().ended()) {
+        runs.get_or_create(&labels("state", run.state.as_str())).inc();
+    }
+    for decision in automation.runs().decisions() {
+        let reason = labels("reason", decision.reason.as_str());
+        decisions.get_or_create(&reason).inc_by(decision.count);
+    }
+    registry.register("runs", "Runs that are kept, by state", runs);
+    registry.register("fix_decisions", "Decisions about fixes that are kept", decisions);
+    let mut gauge = |name: &str, help: &str, value: u64| {
+        let gauge: Gauge<u64, AtomicU64> = Gauge::default();
+        gauge.set(value);
+        registry.register(name, help, gauge);
+    };
+    gauge("alerts_firing", "Alerts that fire", alerts_firing(replica.state()));
+    let outbox = automation.outbox();
+    let waiting = outbox.deliveries().count() as u64;
+    gauge("messages_waiting", "Messages on their way to a sink", waiting);
+    gauge("messages_failed", "Messages that no sink took", outbox.dead().count() as u64);
+    gauge("messages_unread", "Messages that nobody has read", outbox.unread_count());
 }
 
 fn labels(name: &'static str, value: &str) -> Labels {

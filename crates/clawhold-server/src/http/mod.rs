@@ -3,6 +3,7 @@
 //! A handler turns a request into one command, waits for its entry and shows what it did. What a
 //! command means is decided in the core; who may ask is checked before a request gets here.
 
+mod automation;
 mod body;
 mod call;
 mod claim;
@@ -11,9 +12,11 @@ mod error;
 mod event;
 mod follow;
 mod health;
+mod heard;
 mod hub;
 mod job;
 mod metrics;
+mod promotion;
 mod query;
 mod queue;
 mod recent;
@@ -43,6 +46,7 @@ use clawhold_api::routes;
 use self::error::Rejected;
 use self::hub::Hub;
 use crate::driver::Handle;
+use crate::outside::Outside;
 
 /// What the HTTP edge works with.
 #[derive(Clone, Debug)]
@@ -51,6 +55,8 @@ pub(crate) struct App {
     pub(crate) handle: Handle,
     /// The store's URL, for people.
     pub(crate) store: String,
+    /// The way to other programs.
+    pub(crate) outside: Outside,
 }
 
 /// What each handler gets.
@@ -59,18 +65,24 @@ struct Room {
     handle: Handle,
     store: Arc<str>,
     hub: Arc<Hub>,
+    outside: Outside,
+    /// Held while a definition is read, changed and written.
+    edits: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// Returns every route. Must be called within a runtime.
 pub(crate) fn router(app: App) -> Router {
     let hub = Hub::start(app.handle.clone());
-    let room = Room { handle: app.handle, store: app.store.into(), hub };
+    let App { handle, store, outside } = app;
+    let edits = Arc::default();
+    let room = Room { handle, store: store.into(), hub, outside, edits };
     Router::new()
         .merge(server_routes())
         .merge(session_routes())
         .merge(role_routes())
         .merge(job_routes())
         .merge(stream_routes())
+        .merge(automation::router())
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_method)
         .layer(DefaultBodyLimit::max(body::BODY_BYTES_MAX))

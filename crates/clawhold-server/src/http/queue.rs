@@ -142,7 +142,7 @@ fn show_named(replica: &Replica, queue: &Name) -> Result<wire::Queue, Rejected> 
     Ok(show_queue(replica, found))
 }
 
-fn show_queue(replica: &Replica, queue: &Queue) -> wire::Queue {
+pub(super) fn show_queue(replica: &Replica, queue: &Queue) -> wire::Queue {
     let state = replica.state();
     let counts = state.jobs().counts(queue);
     let (settings, counters) = (&queue.settings, &queue.counters);

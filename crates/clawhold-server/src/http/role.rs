@@ -19,7 +19,7 @@ use super::call::{Call, Written};
 use super::error::Rejected;
 use super::query::{Listed, Query, Word, page, rows};
 use super::worker::resolve;
-use super::{Room, convert, view};
+use super::{Room, convert, promotion, view};
 
 pub(super) async fn list(
     State(room): State<Room>,
@@ -55,7 +55,7 @@ pub(super) async fn set(
         role: role.clone(),
         ttl_ms: convert::range_opt("ttl_ms", body.ttl_ms, min, max)?,
         lag_events_max: body.lag_events_max,
-        promotion: None,
+        promotion: body.promotion.map(promotion::read),
     };
     let command = Command::SetRole(command);
     room.write(call, command, move |replica, _| show_named(replica, &role)).await
@@ -176,8 +176,9 @@ fn show_named(replica: &Replica, role: &Name) -> Result<wire::Role, Rejected> {
     Ok(show_role(replica, found))
 }
 
-fn show_role(replica: &Replica, role: &Role) -> wire::Role {
+pub(super) fn show_role(replica: &Replica, role: &Role) -> wire::Role {
     let candidates = role.candidates.iter().take(wire::CANDIDATES_LISTED_MAX);
+    let promoter = promotion::promoter(replica.state(), role);
     wire::Role {
         name: role.name.to_string(),
         ttl_ms: role.ttl_ms,
@@ -187,6 +188,11 @@ fn show_role(replica: &Replica, role: &Role) -> wire::Role {
         candidates: candidates.map(|one| show_candidate(replica, role, one)).collect(),
         candidates_count: role.candidates.len() as u64,
         positions: show_positions(replica, role),
+        promotion: promotion::show(role.promotion),
+        promoter: promoter.who,
+        promoter_left: promoter.left,
+        promoter_blocked: promoter.blocked,
+        withheld_since: role.withheld.map(view::moment),
     }
 }
 

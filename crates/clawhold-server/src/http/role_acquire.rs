@@ -174,8 +174,8 @@ fn answered(replica: &Replica, asked: &Asked, answer: &Answer) -> Result<wire::A
     if let Answer::Granted(granted) = answer {
         return Ok(show_grant(replica, asked, *granted));
     }
-    // A vacant role waits for a candidate that has come far enough.
-    if let Answer::Behind { .. } = answer {
+    // A vacant role waits for a candidate that has come far enough, or for what its policy asks.
+    if let Answer::Behind { .. } | Answer::Withheld { .. } = answer {
         let role = replica.state().roles().get(&asked.role);
         return Ok(wire::Acquired {
             outcome: wire::AcquireOutcome::Waiting,

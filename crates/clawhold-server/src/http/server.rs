@@ -12,6 +12,7 @@ use clawhold_api::server as wire;
 use clawhold_core::limits as core;
 use clawhold_core::replica::{Mode, Replica};
 
+use super::automation::alerts_firing;
 use super::body::BODY_BYTES_MAX;
 use super::error::Rejected;
 use super::query::Word;
@@ -145,6 +146,10 @@ fn show_status(replica: &Replica, store: String) -> wire::Status {
         queues,
         jobs,
         streams: state.streams().list(None).count() as u64,
+        unread: state.automation().outbox().unread_count(),
+        alerts_firing: alerts_firing(state),
+        runs_live: state.automation().runs().live().count() as u64,
+        automation_paused: state.automation().paused().is_some(),
     }
 }
 

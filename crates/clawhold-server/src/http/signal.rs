@@ -31,6 +31,14 @@ impl Patience {
     pub(super) fn of(duration: Duration) -> Self {
         Self(Box::pin(crate::clock::pause(duration)))
     }
+
+    /// Waits for `event`; `false` when patience ended before.
+    pub(super) async fn lasts_for<T>(&mut self, event: impl Future<Output = T>) -> bool {
+        tokio::select! {
+            _ = event => true,
+            () = &mut self.0 => false,
+        }
+    }
 }
 
 impl<K: Ord> Default for Signals<K> {

@@ -171,7 +171,7 @@ fn show_short(replica: &Replica, session: &Session) -> wire::Worker {
     }
 }
 
-fn show_whole(replica: &Replica, session: &Session) -> wire::Worker {
+pub(super) fn show_whole(replica: &Replica, session: &Session) -> wire::Worker {
     let held = replica.state().jobs().held(session.id).take(wire::HELD_LISTED_MAX);
     let held = held.map(|job| Hold { job: job.id.0, claim: job.claim.0 }).collect();
     wire::Worker { held_jobs: Some(held), ..show_short(replica, session) }
