@@ -230,7 +230,7 @@ fn add_promotion(sheet: &mut Sheet, role: &View) {
         .field("promotion", role.promotion.as_str())
         .field_if("would promote", role.promoter.as_ref())
         .field_if("left of its limits", role.promoter_left.as_ref())
-        .field_if("nobody would", role.promoter_blocked.as_ref())
+        .field_if("why nobody would", role.promoter_blocked.as_ref())
         .field_if("kept vacant since", role.withheld_since.as_ref());
 }
 

@@ -21,16 +21,17 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 fn a_run_is_watched_step_by_step_and_the_exit_code_tells_how_it_ended() {
     let place = Place::new();
     let _served = place.serve("");
-    let steps = "--step 'wait.for ms=300' --step show.workers";
+    let steps = "--step 'wait.for time=300ms' --step show.workers";
     assert_eq!(place.run(&format!("runbook add --name Slow {steps}")).code, 0);
     let said = place.run("runbook run Slow --follow");
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
     let lines: Vec<&str> = said.out.lines().collect();
-    assert!(lines[0].starts_with("run 1 of runbook \"Slow\": running"), "{}", said.out);
+    let id = lines[0].strip_prefix("run ").and_then(|rest| rest.split(' ').next()).unwrap();
+    assert_eq!(lines[0], format!("run {id} of runbook \"Slow\": running"));
     assert!(lines[1].starts_with("  1 wait.for"), "{}", said.out);
     assert!(lines[2].starts_with("  2 show.workers"), "{}", said.out);
-    assert_eq!(*lines.last().unwrap(), "run 1 succeeded");
-    let said = place.run("run show 1 --follow --json");
+    assert_eq!(*lines.last().unwrap(), format!("run {id} succeeded"));
+    let said = place.run(&format!("run show {id} --follow --json"));
     assert_eq!(said.document()["state"], "succeeded");
 }
 
