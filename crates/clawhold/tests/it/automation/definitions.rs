@@ -5,7 +5,7 @@ use expect_test::expect;
 use crate::place::Place;
 
 #[test]
-fn a_runbook_is_added_changed_switched_reverted_and_removed() {
+fn a_runbook_is_added_changed_and_switched() {
     Place::new().check(
         "
         runbook list
@@ -18,12 +18,6 @@ fn a_runbook_is_added_changed_switched_reverted_and_removed() {
         runbook disable Rebalance
         runbook enable Rebalance
         runbook history Rebalance
-        runbook revert Rebalance --to 1
-        runbook show Rebalance
-        runbook revert Rebalance --to 77
-        runbook remove Rebalance
-        runbook remove Rebalance --yes
-        runbook show Rebalance
         ",
         expect![[r#"
             $ clawhold runbook list
@@ -61,18 +55,45 @@ fn a_runbook_is_added_changed_switched_reverted_and_removed() {
                   2  MOMENT  local  edited    tags, trigger
                   3  MOMENT  local  disabled  enabled
                   4  MOMENT  local  enabled   enabled
+        "#]],
+    );
+}
+
+#[test]
+fn a_runbook_is_reverted_and_removed() {
+    Place::new().check(
+        "
+        runbook add --name Rebalance --trigger '/runbook rebalance' --tags queue --steps 'Stop the leaving worker from taking new work. Hand back its held jobs.'
+        runbook edit Rebalance --tags queue,night
+        runbook revert Rebalance --to 1
+        runbook show Rebalance
+        runbook revert Rebalance --to 77
+        runbook remove Rebalance
+        runbook remove Rebalance --yes
+        runbook show Rebalance
+        ",
+        expect![[r#"
+            $ clawhold runbook add --name Rebalance --trigger '/runbook rebalance' --tags queue --steps 'Stop the leaving worker from taking new work. Hand back its held jobs.'
+            runbook "Rebalance" (v1)  trigger /runbook rebalance  tags queue
+              1 worker.stop_intake  worker=run  "Stop the leaving worker from taking new work."
+              2 job.return_held     worker=run  "Hand back its held jobs."
+            All 2 sentences understood. Nothing was left out.
+            $ clawhold runbook edit Rebalance --tags queue,night
+            + tags: night
+            runbook "Rebalance" (v2)  trigger /runbook rebalance  tags queue, night
+              1 worker.stop_intake  worker=run  "Stop the leaving worker from taking new work."
+              2 job.return_held     worker=run  "Hand back its held jobs."
+            All 2 sentences understood. Nothing was left out.
             $ clawhold runbook revert Rebalance --to 1
             - tags: night
-            - trigger: /rebalance
-            + trigger: /runbook rebalance
-            runbook "Rebalance" (v5)  trigger /runbook rebalance  tags queue
+            runbook "Rebalance" (v3)  trigger /runbook rebalance  tags queue
               1 worker.stop_intake  worker=run  "Stop the leaving worker from taking new work."
               2 job.return_held     worker=run  "Hand back its held jobs."
             All 2 sentences understood. Nothing was left out.
             $ clawhold runbook show Rebalance
             runbook   Rebalance
             in force  yes
-            version   5, since MOMENT
+            version   3, since MOMENT
             trigger   /runbook rebalance
             tags      queue
             steps     Stop the leaving worker from taking new work. Hand back its held jobs.
@@ -85,7 +106,7 @@ fn a_runbook_is_added_changed_switched_reverted_and_removed() {
             !   next: see `clawhold runbook history "Rebalance"`
             [3]
             $ clawhold runbook remove Rebalance
-            ! error: remove runbook "Rebalance" (v5)? nobody can be asked here
+            ! error: remove runbook "Rebalance" (v3)? nobody can be asked here
             !   next: say --yes if that is meant
             [2]
             $ clawhold runbook remove Rebalance --yes

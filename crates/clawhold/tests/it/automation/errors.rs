@@ -4,8 +4,8 @@ use expect_test::expect;
 
 use crate::place::Place;
 
-#[test]
-fn what_cannot_be_is_refused_with_what_can() {
+/// Returns a place with an auto-fix and a runbook.
+fn place() -> Place {
     let place = Place::new();
     for line in [
         "auto-fix add --name 'Promote Standby' --condition 'lease.expired == true' --action 'Promote the warm standby.' --approval auto",
@@ -13,7 +13,12 @@ fn what_cannot_be_is_refused_with_what_can() {
     ] {
         assert_eq!(place.run(line).code, 0, "{line}");
     }
-    place.check(
+    place
+}
+
+#[test]
+fn a_fix_that_cannot_be_is_refused_with_what_can() {
+    place().check(
         "
         auto-fix add --name 'Promote Standby' --condition 'lease.expired == true' --action 'Promote the warm standby.'
         auto-fix add --name 'promote  standby' --condition 'lease.expired == true' --action 'Promote the warm standby.'
@@ -22,20 +27,6 @@ fn what_cannot_be_is_refused_with_what_can() {
         auto-fix add --name A --condition 'lease.expired == true' --action 'Promote the warm standby.' --max-runs '0 per day'
         auto-fix add --name A --condition 'lease.expired == true' --action 'Promote the warm standby.' --cooldown soon
         auto-fix add --name A --condition 'lease.expired == true'
-        auto-fix show 'Promote Standbye'
-        auto-fix run 'Promote Standby' --target nowhere
-        runbook add --name Other --trigger /rebalance --steps 'Hand back its held jobs.'
-        runbook add --name Other --steps 'Quiesce the worker.' --strict
-        runbook add --name Other --step 'job.return_hold worker=w-3'
-        runbook add --name Other --steps ''
-        alert-rule add --name R --action 'Alert when the moon is full.' --strict
-        alert-route add --name R --severity loud --to '#ops'
-        run /nothing
-        run nothing
-        run show 77
-        run approve 77
-        alert show 77
-        notify retry 77
         ",
         expect![[r#"
             $ clawhold auto-fix add --name 'Promote Standby' --condition 'lease.expired == true' --action 'Promote the warm standby.'
@@ -65,6 +56,30 @@ fn what_cannot_be_is_refused_with_what_can() {
             $ clawhold auto-fix add --name A --condition 'lease.expired == true'
             ! error: action is nothing, allowed is sentences that say what is done, or `steps`
             [2]
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_not_there_or_makes_no_sense_is_refused_with_what_does() {
+    place().check(
+        "
+        auto-fix show 'Promote Standbye'
+        auto-fix run 'Promote Standby' --target nowhere
+        runbook add --name Other --trigger /rebalance --steps 'Hand back its held jobs.'
+        runbook add --name Other --steps 'Quiesce the worker.' --strict
+        runbook add --name Other --step 'job.return_hold worker=w-3'
+        runbook add --name Other --steps ''
+        alert-rule add --name R --action 'Alert when the moon is full.' --strict
+        alert-route add --name R --severity loud --to '#ops'
+        run /nothing
+        run nothing
+        run show 77
+        run approve 77
+        alert show 77
+        notify retry 77
+        ",
+        expect![[r#"
             $ clawhold auto-fix show 'Promote Standbye'
             ! error: there is no auto-fix Promote Standbye
             !   next: did you mean Promote Standby?

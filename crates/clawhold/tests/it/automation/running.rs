@@ -18,14 +18,13 @@ fn a_command_answers_in_a_shell_from_each_of_its_sources() {
         ",
         expect![[r#"
             $ clawhold role set billing
-            role              billing
-            latest token      0
-            holder            vacant
-            usual lease       10s
-            standbys          0
-            promotion         auto
-            would promote     the lapse itself
-            why nobody would  nobody stands by
+            role           billing
+            latest token   0
+            holder         vacant
+            usual lease    10s
+            standbys       0
+            promotion      auto
+            would promote  the lapse itself, but not now: nobody stands by
             $ clawhold command add --name 'leader holder' --trigger /leader --source 'Here, AWS Production' --message 'Show which worker currently holds the lease.'
             command "leader holder" (v1)  trigger /leader  source "Here", "AWS Production"
               1 show.holder  role=run  "Show which worker currently holds the lease."
@@ -267,21 +266,21 @@ fn who_promotes_for_a_role_is_set_and_shown() {
         ",
         expect![[r#"
             $ clawhold role set billing --promotion policy
-            role              billing
-            latest token      0
-            holder            vacant
-            usual lease       10s
-            standbys          0
-            promotion         policy
-            why nobody would  its promotion is policy, and no auto-fix in force promotes for it
+            role           billing
+            latest token   0
+            holder         vacant
+            usual lease    10s
+            standbys       0
+            promotion      policy
+            would promote  nobody: its promotion is policy, and no auto-fix in force promotes for it
             $ clawhold role show billing
-            role              billing
-            latest token      0
-            holder            vacant
-            usual lease       10s
-            standbys          0
-            promotion         policy
-            why nobody would  its promotion is policy, and no auto-fix in force promotes for it
+            role           billing
+            latest token   0
+            holder         vacant
+            usual lease    10s
+            standbys       0
+            promotion      policy
+            would promote  nobody: its promotion is policy, and no auto-fix in force promotes for it
             $ clawhold auto-fix add --name Promote --condition 'lease.expired == true' --action 'Promote the warm standby.' --approval auto --max-runs '6 per day'
             auto-fix "Promote" (v1)  approval auto  max-runs 6 per day
               when lease.expired == true
@@ -289,28 +288,26 @@ fn who_promotes_for_a_role_is_set_and_shown() {
             The sentence is understood. Nothing was left out.
             note: it promotes: while its own limits block it, the role stays vacant and a critical alert says so; `role set ROLE --promotion native` never waits for it
             $ clawhold role show billing
-            role                billing
-            latest token        0
-            holder              vacant
-            usual lease         10s
-            standbys            0
-            promotion           policy
-            would promote       Promote
-            left of its limits  6 of 6 per day left
-            why nobody would    nobody stands by
+            role           billing
+            latest token   0
+            holder         vacant
+            usual lease    10s
+            standbys       0
+            promotion      policy
+            would promote  Promote, but not now: nobody stands by
+            its limits     6 of 6 per day left
             $ clawhold role set billing --promotion sometimes
             ! error: invalid value 'sometimes' for '--promotion <WHO>': allowed is auto, native or policy
             !   next: see the same command with --help
             [2]
             $ clawhold role set billing --promotion native
-            role              billing
-            latest token      0
-            holder            vacant
-            usual lease       10s
-            standbys          0
-            promotion         native
-            would promote     the lapse itself
-            why nobody would  nobody stands by
+            role           billing
+            latest token   0
+            holder         vacant
+            usual lease    10s
+            standbys       0
+            promotion      native
+            would promote  the lapse itself, but not now: nobody stands by
         "#]],
     );
 }

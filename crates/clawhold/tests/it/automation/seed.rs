@@ -90,14 +90,19 @@ fn each_of_the_eight_commands_is_taken_and_says_what_became_of_each_sentence() {
     );
 }
 
-#[test]
-fn list_and_show_tell_the_truth_about_them() {
+/// Returns a place where the eight were typed.
+fn seeded() -> Place {
     let place = Place::new();
     for line in SEED.lines() {
         assert_eq!(said(shell(&place, line), b"").code, 0, "{line}");
     }
+    place
+}
+
+#[test]
+fn list_tells_the_truth_about_them() {
     check(
-        &place,
+        &seeded(),
         "
         openclaw agent list
         openclaw command list
@@ -105,14 +110,9 @@ fn list_and_show_tell_the_truth_about_them() {
         openclaw auto-fix list
         openclaw runbook list
         openclaw runbook list --tag queue
-        openclaw auto-fix show 'Promote Standby'
-        openclaw runbook show 'Hand Off Leadership'
-        openclaw alert-rule show 'Job Without Owner'
-        openclaw command show 'leader holder'
-        openclaw agent show 'DevOps Monitor'
         openclaw auto-fix history 'Promote Standby'
         ",
-        expect![[r##"
+        expect![[r#"
             $ openclaw agent list
             NAME            IN FORCE  VERSION  SAYS                                                           TELLS
             DevOps Monitor  yes             1  When rebalancing, stop taking new work before handing back t…      -
@@ -134,6 +134,22 @@ fn list_and_show_tell_the_truth_about_them() {
             $ openclaw runbook list --tag queue
             NAME               IN FORCE  VERSION  SAYS                TELLS
             Rebalance Workers  yes             1  /runbook rebalance      -
+            $ openclaw auto-fix history 'Promote Standby'
+            VERSION  AT                        WHO    WHAT   CHANGED
+                  1  MOMENT  local  added        -
+        "#]],
+    );
+}
+
+#[test]
+fn show_tells_the_truth_about_what_acts() {
+    check(
+        &seeded(),
+        "
+        openclaw auto-fix show 'Promote Standby'
+        openclaw runbook show 'Hand Off Leadership'
+        ",
+        expect![[r##"
             $ openclaw auto-fix show 'Promote Standby'
             auto-fix         Promote Standby
             in force         yes
@@ -166,6 +182,20 @@ fn list_and_show_tell_the_truth_about_them() {
               3 stream.resume         role=run  "Resume from the recorded position."
               4 check.stopped_acting  role=run  "Confirm the previous leader has stopped acting."
             All 4 sentences understood. Nothing was left out.
+        "##]],
+    );
+}
+
+#[test]
+fn show_tells_the_truth_about_what_only_tells() {
+    check(
+        &seeded(),
+        "
+        openclaw alert-rule show 'Job Without Owner'
+        openclaw command show 'leader holder'
+        openclaw agent show 'DevOps Monitor'
+        ",
+        expect![[r#"
             $ openclaw alert-rule show 'Job Without Owner'
             alert-rule   Job Without Owner
             in force     yes
@@ -195,19 +225,13 @@ fn list_and_show_tell_the_truth_about_them() {
             in force  yes
             version   1, since MOMENT
               1. When rebalancing, stop taking new work before handing back the jobs you hold, and report each job you hand back so it can be placed.
-            $ openclaw auto-fix history 'Promote Standby'
-            VERSION  AT                        WHO    WHAT   CHANGED
-                  1  MOMENT  local  added        -
-        "##]],
+        "#]],
     );
 }
 
 #[test]
 fn a_second_time_each_is_there_already_and_the_line_that_changes_it_is_shown() {
-    let place = Place::new();
-    for line in SEED.lines() {
-        assert_eq!(said(shell(&place, line), b"").code, 0, "{line}");
-    }
+    let place = seeded();
     for line in SEED.lines() {
         let said = said(shell(&place, line), b"");
         if line.contains("agent edit") {
