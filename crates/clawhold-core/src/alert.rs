@@ -6,11 +6,11 @@
 //! `tell`.
 
 mod backtest;
+mod condition;
 mod feed;
 mod find;
 mod level;
 mod raise;
-mod seam;
 mod silence;
 mod tell;
 #[cfg(test)]
@@ -246,6 +246,7 @@ pub struct Alerts {
     pub(crate) watched: BTreeMap<(Title, Text), Watched>,
     /// The group whose alert a subject keeps open, for each rule. Derived from `live`.
     #[n(5)]
+    #[cbor(default)]
     pub(crate) open: BTreeMap<(Title, Subject), Text>,
 }
 

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use super::Subject;
-use super::find::{Belongs, Finding, Reading, Rule, named_session};
+use super::find::{Belongs, Finding, Reading, Rule};
 use crate::catalog::Grouping;
 use crate::command::Showed;
 use crate::operation::Detector;
@@ -25,13 +25,12 @@ impl State {
         showed: Showed,
     ) {
         let Some(fact) = self.belief_fact(step, role, session, token, showed) else { return };
-        let belongs = Belongs { worker: self.worker_name(session), ..Belongs::role(role) };
+        let belongs = Belongs { worker: self.label_of(session), ..Belongs::role(role) };
         let find = |rule: Rule<'_>| {
-            let watched = match rule.detector()? {
-                Detector::TwoLeaders => true,
-                Detector::StaleWrites { .. } => showed == Showed::Write,
-                _ => false,
-            };
+            let detector = rule.detector()?;
+            let wrote = showed == Showed::Write;
+            let stale = wrote && matches!(detector, Detector::StaleWrites { .. });
+            let watched = stale || *detector == Detector::TwoLeaders;
             let subject = Subject::Target(Target::Role(role.clone()));
             let reading = Reading::Event(fact.clone());
             watched.then(|| rule.finding(Grouping::Role, &belongs, subject, reading))
@@ -90,7 +89,7 @@ impl State {
         showed: Showed,
     ) -> Option<Text> {
         let role = self.roles.get(name)?;
-        let claimer = named_session(&self.session_label(session), session);
+        let claimer = self.called(session);
         let did = match showed {
             Showed::Report => "reported to lead",
             Showed::Write => "wrote as leader of",
@@ -98,22 +97,16 @@ impl State {
         let at = step.stamp.position;
         let claim = format!("{claimer} {did} {name} under token {token} at position {at}");
         if let Some(lease) = role.held.as_ref().filter(|lease| lease.token == token) {
-            let holder = named_session(lease.label.as_str(), lease.session);
+            let holder = self.called(lease.session);
             let fact = format!("{claim}, which is the token of {holder}");
             return (lease.session != session).then(|| Text::cut(&fact));
         }
         let grant = role.overtook(session, token)?;
-        let holder = match (&grant.label, grant.session) {
-            (Some(label), Some(session)) => named_session(label.as_str(), session),
-            _ => "another worker".into(),
-        };
+        let other = || "another worker".into();
+        let holder = grant.session.map_or_else(other, |session| self.called(session));
         let (newer, at) = (grant.token, grant.stamp.position);
         let fact = format!("{claim}, after token {newer} was granted to {holder} at position {at}");
         Some(Text::cut(&fact))
-    }
-
-    fn worker_name(&self, session: SessionId) -> Option<Name> {
-        Name::parse(&self.session_label(session)).ok()
     }
 }
 

@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::Subject;
-use super::seam;
+use super::condition::rests_on_reports;
 use crate::answer::{JobState, WorkerState};
 use crate::catalog::{AlertRule, Definition, Grouping, Spec, Watch};
 use crate::change::{Change, What};
@@ -119,7 +119,7 @@ impl<'a> Rule<'a> {
             Watch::Detector(Detector::StandbyLag { .. }) => true,
             Watch::Detector(Detector::Backlog { age_ms, .. }) => *age_ms > 0,
             Watch::Detector(_) => false,
-            Watch::Condition(condition) => seam::is_timed(condition),
+            Watch::Condition(condition) => condition.is_timed() || rests_on_reports(condition),
         }
     }
 
@@ -177,7 +177,7 @@ impl State {
     pub(super) fn find(&self, rule: Rule<'_>, changes: &[Change], found: &mut Vec<Finding>) {
         match &rule.spec.watch {
             Watch::Condition(condition) => {
-                for target in self.condition_touched(condition, changes) {
+                for target in self.condition_touched(rule, condition, changes) {
                     found.extend(self.condition_finding(rule, condition, &target));
                 }
             }
@@ -199,7 +199,7 @@ impl State {
         match &change.what {
             What::RoleGranted { role, session, token } => {
                 if let Detector::FlappingLease { .. } = detector {
-                    let label = self.session_label(*session);
+                    let label = self.called(*session);
                     let fact = format!("{role} went to {label} under token {token}");
                     found.push(role_event(rule, role, &fact));
                 }
@@ -252,10 +252,8 @@ impl State {
         if *detector != Detector::MissedReports {
             return None;
         }
-        let label = self.session_label(session);
-        let fact =
-            format!("{} was not heard of in time: it is lost", named_session(&label, session));
-        let belongs = Belongs { worker: Name::parse(&label).ok(), ..Belongs::default() };
+        let fact = format!("{} was not heard of in time: it is lost", self.called(session));
+        let belongs = Belongs { worker: self.label_of(session), ..Belongs::default() };
         let reading = Reading::Event(Text::cut(&fact));
         let subject = Subject::Target(Target::Worker(session));
         Some(rule.finding(Grouping::Worker, &belongs, subject, reading))
@@ -294,15 +292,16 @@ impl State {
         }
         let some_open = !self.automation.alerts.open.is_empty() || !found.is_empty();
         if some_open && job.is_none_or(|job| job.state != JobState::Returned) {
-            found.push(self.job_finding(rule, id, queue, Reading::Clear));
+            let (rule, subject) = (rule.title.clone(), Subject::Target(Target::Job(id)));
+            let (group, reading) = (Text::default(), Reading::Clear);
+            found.push(Finding { rule, group, grouping: None, subject, reading });
         }
     }
 
     /// Finds that a job came back because its holder is gone or never had it.
     fn find_gone(&self, rule: Rule<'_>, is_orphan: bool, job: &Job) -> Option<Finding> {
         let returned = job.returned()?;
-        let label = self.session_label(returned.session);
-        let worker = named_session(&label, returned.session);
+        let worker = self.called(returned.session);
         let id = job.id;
         let fact = match returned.cause {
             ReturnCause::SessionLost => format!("{worker} was lost while it held job {id}"),
@@ -356,18 +355,15 @@ impl State {
             Some(_) | None => Grouping::Queue,
         };
         let returned = self.jobs.job(id).and_then(Job::returned);
-        let worker = returned.map(|returned| self.session_label(returned.session));
-        let worker = worker.and_then(|label| Name::parse(&label).ok());
+        let worker = returned.and_then(|returned| self.label_of(returned.session));
         let belongs =
             Belongs { queue: Some(queue.clone()), worker, job: Some(id), ..Belongs::default() };
         rule.finding(natural, &belongs, Subject::Target(Target::Job(id)), reading)
     }
 
-    /// Returns what people call a session; its number when it is forgotten.
-    pub(super) fn session_label(&self, id: SessionId) -> String {
-        let ended = || self.sessions.ended().rev().find(|session| session.id == id);
-        let session = self.sessions.live(id).or_else(ended);
-        session.map_or_else(|| format!("session-{id}"), |session| session.label.to_string())
+    /// Returns the label of a session, unless it is forgotten.
+    pub(super) fn label_of(&self, id: SessionId) -> Option<Name> {
+        self.worker(id).map(|session| session.label.clone())
     }
 }
 
@@ -384,11 +380,6 @@ fn job_failed(rule: Rule<'_>, id: JobId, queue: &Name, job: Option<&Job>) -> Fin
     let belongs = Belongs { queue: Some(queue.clone()), job: Some(id), ..Belongs::default() };
     let subject = Subject::Target(Target::Job(id));
     rule.finding(Grouping::Queue, &belongs, subject, Reading::Event(Text::cut(&fact)))
-}
-
-/// Returns a session as messages name it.
-pub(super) fn named_session(label: &str, id: SessionId) -> String {
-    format!("{label} (session {id})")
 }
 
 /// Returns the time of day.

@@ -5,10 +5,11 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::Subject;
+use super::condition::rests_on_reports;
 use super::find::{Belongs, Finding, Reading, Rule, utc};
 use crate::answer::JobState;
 use crate::catalog::{Grouping, Noun, Watch};
-use crate::condition::Condition;
+use crate::condition::{Condition, Truth};
 use crate::operation::Detector;
 use crate::queue::Queue;
 use crate::role::Role;
@@ -25,7 +26,7 @@ impl State {
         let detector = match &rule.spec.watch {
             Watch::Detector(detector) => detector,
             Watch::Condition(condition) => {
-                for target in self.condition_targets(condition) {
+                for target in self.condition_targets(rule, condition) {
                     found.extend(self.condition_finding(rule, condition, &target));
                 }
                 return;
@@ -153,8 +154,8 @@ impl State {
         rule.named(channel, Subject::Channel(channel.clone()), reading)
     }
 
-    /// Reads whether a condition holds for a target. What is gone does not hold; what is not known
-    /// stays as it was.
+    /// Reads whether a condition holds for a target. What is gone does not hold, nor does what has
+    /// no value; what nobody reports any more stays as it was.
     pub(super) fn condition_finding(
         &self,
         rule: Rule<'_>,
@@ -162,13 +163,14 @@ impl State {
         target: &Target,
     ) -> Option<Finding> {
         let (natural, belongs, name) = self.belongs(target);
-        let reading = match (self.is_there(target), self.condition_reading(condition, target)) {
-            (false, _) | (true, Some(false)) => Reading::Clear,
-            (true, Some(true)) => {
-                let fact = format!("{} {name} meets {:?}", natural.as_str(), rule.title.as_str());
+        let reading = match (self.is_there(target), self.condition_holds(condition, target)) {
+            (true, Truth::Unknown) if rests_on_reports(condition) => return None,
+            (false, _) | (true, Truth::False | Truth::Unknown) => Reading::Clear,
+            (true, Truth::True) => {
+                let evidence = condition.evidence(&self.facts(target));
+                let fact = format!("{} {name}: {evidence}", natural.as_str());
                 Reading::Holds(Text::cut(&fact))
             }
-            (true, None) => return None,
         };
         Some(rule.finding(natural, &belongs, Subject::Target(target.clone()), reading))
     }
@@ -188,16 +190,15 @@ impl State {
             Target::Role(role) => (Grouping::Role, Belongs::role(role), role.to_string()),
             Target::Queue(queue) => (Grouping::Queue, Belongs::queue(queue), queue.to_string()),
             Target::Worker(session) => {
-                let label = self.session_label(*session);
-                let worker = Name::parse(&label).ok();
-                (Grouping::Worker, Belongs { worker, ..Belongs::default() }, label)
+                let worker = self.label_of(*session);
+                let name = self.called(*session);
+                (Grouping::Worker, Belongs { worker, ..Belongs::default() }, name)
             }
             Target::Job(id) => {
                 let job = self.jobs.job(*id);
                 let queue = job.map(|job| self.jobs.queue_of(job).clone());
                 let holder = job.and_then(crate::job::Job::holder);
-                let label = holder.map(|holder| self.session_label(holder));
-                let worker = label.and_then(|label| Name::parse(&label).ok());
+                let worker = holder.and_then(|holder| self.label_of(holder));
                 let belongs = Belongs { queue, worker, job: Some(*id), ..Belongs::default() };
                 (Grouping::Job, belongs, id.to_string())
             }

@@ -4,7 +4,7 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use super::{Alert, Key, Subject};
+use super::{Key, Subject};
 use crate::catalog::{Grouping, Noun, Severity};
 use crate::change::What;
 use crate::state::{State, Step};
@@ -38,8 +38,11 @@ impl State {
     /// Raises an alert about something that its messages keep away from.
     pub(crate) fn raise_about(&mut self, step: &mut Step, raised: Raised, subject: Subject) {
         let key = (self.own_title(&raised.title), raised.group.clone());
-        let alerts = &mut self.automation.alerts;
-        if !alerts.live.contains_key(&key) {
+        if !self.automation.alerts.live.contains_key(&key) {
+            if !self.has_room(step, &key.0) {
+                return;
+            }
+            let alerts = &mut self.automation.alerts;
             alerts.watched.entry(key.clone()).or_default();
             alerts.begin(step, &key, raised.grouping, 0, raised.severity);
         }
@@ -47,6 +50,9 @@ impl State {
         self.edit_alert(&key, |alert| {
             alert.seen = stamp;
             alert.count = alert.count.saturating_add(1);
+            if alert.summary != raised.summary {
+                step.note(What::Alert { alert: alert.id });
+            }
             alert.summary = raised.summary.clone();
             alert.details = raised.details;
             alert.severity = raised.severity;
@@ -56,7 +62,6 @@ impl State {
                 }
             }
             alert.open.insert(subject, raised.summary);
-            step.note(What::Alert { alert: alert.id });
         });
         self.reconsider(step, &key);
     }
@@ -71,14 +76,6 @@ impl State {
                 self.reconsider(step, &key);
             }
         }
-    }
-
-    /// Tells whether something that was raised is not over.
-    pub(crate) fn is_raised(&self, title: &Title, group: &Text) -> bool {
-        [title.clone(), set_apart(title)].into_iter().any(|title| {
-            let alert = self.automation.alerts.live.get(&(title, group.clone()));
-            alert.is_some_and(Alert::is_raised)
-        })
     }
 
     /// Returns the title of what is raised, set apart from a rule of the same name.

@@ -145,7 +145,7 @@ fn check_silence(now: Timestamp, command: &AddSilence) -> Result<(), Refusal> {
     let until = command.until;
     if !(now < until && until <= latest) {
         let allowed = format!("a moment after {now} and not after {latest}: at most 30 days");
-        return Err(out_of_range("until", &until.to_string(), &allowed));
+        return Err(out_of_range("until", until, &allowed));
     }
     if command.reason.as_str().trim().is_empty() {
         return Err(out_of_range("reason", "empty", "a text that says why"));

@@ -65,21 +65,21 @@ impl State {
         alert.is_open = true;
         alert.hushed = false;
         alert.told = Some(now);
-        self.tell(step, &mut alert, telling, &mentions);
+        self.tell_to(step, &mut alert, telling, &mentions);
         self.automation.alerts.live.insert(key.clone(), alert);
     }
 
     /// Tells that an alert is over to whoever was told that it fires.
-    pub(super) fn tell_end(&mut self, step: &mut Step, alert: &mut Alert) {
+    pub(super) fn tell_over(&mut self, step: &mut Step, alert: &mut Alert) {
         if !alert.is_open || self.is_silenced(alert, step.stamp.at) {
             return;
         }
         let channels = alert.channels.iter().map(|channel| (channel.clone(), None));
         let channels: BTreeMap<Title, Option<Text>> = channels.collect();
-        self.tell(step, alert, Telling::Over, &channels);
+        self.tell_to(step, alert, Telling::Over, &channels);
     }
 
-    fn tell(
+    fn tell_to(
         &mut self,
         step: &mut Step,
         alert: &mut Alert,
@@ -289,7 +289,8 @@ impl Alert {
         }
         let mut lines: Vec<Text> = lines.iter().map(|line| Text::cut(line)).collect();
         lines.push(self.summary.clone());
-        if self.details.len() > 1 || self.details.first() != Some(&self.summary) {
+        let told = |fact: &Text| self.summary.as_str().ends_with(fact.as_str());
+        if self.details.len() > 1 || !self.details.first().is_some_and(told) {
             lines.extend(self.details.iter().cloned());
         }
         lines

@@ -6,7 +6,7 @@
 use std::boxed::Box;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-use std::string::{String, ToString};
+use std::string::String;
 use std::vec::Vec;
 use std::{format, vec};
 
@@ -19,12 +19,13 @@ use crate::catalog::{
 };
 use crate::change::What;
 use crate::command::{
-    AckAlert, Acquire, AddSilence, Append, Automate, Believed, Claim, Command, Define, Due,
-    EnableDefinition, Enqueue, Expect as Expected, ExpireRole, ExpireSession, ExpireSilence,
+    AckAlert, Acquire, AddSilence, Append, Automate, Believed, Claim, Command, Define, DrainWorker,
+    Due, EnableDefinition, Enqueue, Expect as Expected, ExpireRole, ExpireSession, ExpireSilence,
     NewJob, OpenSession, Post, ReadInbox, RecordSent, RemoveDefinition, Request, RetryDelivery,
     RetryRule, ReturnCause, RunOutcome, Sending, SessionKey, SetRole, Settle, Settlement, Showed,
     Standing, Standings, TakeBack, TakeBackJob, TakeOver, Wanted,
 };
+use crate::condition::Condition;
 use crate::operation::Detector;
 use crate::outbox::Sent;
 use crate::run;
@@ -93,7 +94,7 @@ impl Play {
             self.state = minicbor::decode(&bytes).unwrap();
         }
         // Long plays are checked now and then.
-        if position.0 < 300 || position.0 % 100 == 0 {
+        if position.0 < 300 || position.0.is_multiple_of(100) {
             self.check();
         }
         let mut said = String::new();
@@ -167,11 +168,10 @@ impl Play {
         }
         let index: BTreeSet<_> = alerts.open.keys().cloned().collect();
         assert_eq!(open, index);
-        let due = automation.runs.due.iter().filter_map(|(at, due)| match due {
-            run::Due::Alert(rule, group) if *rule != Title::lowest() => {
-                Some(((rule.clone(), group.clone()), *at))
-            }
-            _ => None,
+        let due = automation.runs.due.iter().filter_map(|(at, due)| {
+            let run::Due::Alert(rule, group) = due else { return None };
+            let is_silence = *rule == Title::lowest();
+            (!is_silence).then(|| ((rule.clone(), group.clone()), *at))
         });
         let due: BTreeMap<Key, Timestamp> = due.collect();
         let watched = alerts.watched.iter().filter_map(|(key, one)| Some((key.clone(), one.due?)));
@@ -180,7 +180,8 @@ impl Play {
     }
 
     fn command(&self, words: &[&str]) -> Command {
-        self.world(words).or_else(|| self.automate(words)).unwrap_or_else(|| panic!("{words:?}"))
+        let command = self.world(words).or_else(|| self.work(words));
+        command.or_else(|| self.automate(words)).unwrap_or_else(|| panic!("{words:?}"))
     }
 
     fn world(&self, words: &[&str]) -> Option<Command> {
@@ -235,8 +236,19 @@ impl Play {
                 events: vec!["e".into(); usize::try_from(number(words[1])).unwrap()],
                 expected: None,
             }),
+            _ => return None,
+        })
+    }
+
+    fn work(&self, words: &[&str]) -> Option<Command> {
+        Some(match words[0] {
             "enqueue" => Command::Enqueue(Enqueue {
                 jobs: (0..number(words[2])).map(|_| job(words[1])).collect(),
+            }),
+            "drain" => Command::DrainWorker(DrainWorker {
+                session: self.key(words[1]).id,
+                deadline_ms: number(words[2]),
+                reason: Text::default(),
             }),
             "claim" => Command::Claim(Claim {
                 session: self.key(words[1]),
@@ -334,8 +346,14 @@ fn define(name: &str, spec: Spec) -> Automate {
     Automate::Define(Define { title, spec, expect: Expected::Any, enabled: None })
 }
 
-/// Reads `NAME DETECTOR [window=] [for=] [keep=] [by=] [notify=] [inhibits=] [SEVERITY]`.
+/// Reads `NAME DETECTOR` or `NAME if:CONDITION`, with `+` for spaces, then `[window=] [for=] [keep=] [by=] [notify=] [inhibits=] [SEVERITY]`.
 pub(crate) fn rule(words: &[&str]) -> AlertRule {
+    if let Some(condition) = words[2].strip_prefix("if:") {
+        let condition = Condition::parse(&condition.replace('+', " ")).unwrap();
+        let mut words = words.to_vec();
+        words[2] = "leaderless";
+        return AlertRule { watch: Watch::Condition(condition), ..rule(&words) };
+    }
     let (detector, number_of) = words[2].split_once(':').unwrap_or((words[2], "0"));
     let count = number(number_of);
     let detector = match detector {
@@ -353,6 +371,7 @@ pub(crate) fn rule(words: &[&str]) -> AlertRule {
         "backlog_age" => Detector::Backlog { jobs: 0, age_ms: count },
         "job_failed" => Detector::JobFailed,
         "sink_down" => Detector::SinkDown,
+        "fix_blocked" => Detector::FixBlocked,
         other => panic!("{other} is no detector of a transcript"),
     };
     let time = |key| option(words, key).map_or(0, ms);
@@ -433,7 +452,7 @@ pub(crate) fn title(text: &str) -> Title {
 fn job(queue: &str) -> NewJob {
     NewJob {
         queue: name(queue),
-        payload: "work".to_string().as_str().into(),
+        payload: "work".into(),
         priority: 0,
         due: Due::Now,
         unique: None,

@@ -108,7 +108,7 @@ impl State {
         if let Some(watched) = self.automation.alerts.watched.get_mut(key) {
             watched.turns.clone_from(&alert.turns);
         }
-        self.tell_end(step, &mut alert);
+        self.tell_over(step, &mut alert);
         let alerts = &mut self.automation.alerts;
         alerts.ended.push_back(alert);
         if alerts.ended.len() > limits::ALERTS_KEPT_MAX {

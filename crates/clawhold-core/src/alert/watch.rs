@@ -18,9 +18,10 @@ use crate::units::{AlertId, Name, Text, Timestamp, Title};
 impl State {
     /// Looks at every rule that the changes touch.
     pub(crate) fn watch_alerts(&mut self, step: &mut Step, changes: &[Change]) {
-        let edited = changes.iter().any(|change| matches!(change.what, What::Definition { .. }));
-        if edited {
-            self.definitions_edited(step, changes);
+        for change in changes {
+            if let What::Definition { noun: Noun::AlertRule, title } = &change.what {
+                self.alert_rule_changed(step, title);
+            }
         }
         let mut findings = Vec::new();
         for rule in self.alert_rules() {
@@ -69,24 +70,8 @@ impl State {
         rules.filter_map(|(_, known)| Rule::of(known))
     }
 
-    /// Ends what definitions that are another one now have left, and looks at what they watch now.
-    fn definitions_edited(&mut self, step: &mut Step, changes: &[Change]) {
-        for change in changes {
-            let What::Definition { noun, title } = &change.what else { continue };
-            match noun {
-                Noun::AlertRule => self.rule_edited(step, title),
-                Noun::Channel => self.channel_edited(step, title),
-                Noun::Agent
-                | Noun::Command
-                | Noun::AlertRoute
-                | Noun::AutoFix
-                | Noun::Runbook
-                | Noun::Source => {}
-            }
-        }
-    }
-
-    fn rule_edited(&mut self, step: &mut Step, title: &Title) {
+    /// Ends what a rule has left that is another one now, and looks at what it watches now.
+    fn alert_rule_changed(&mut self, step: &mut Step, title: &Title) {
         let known = self.automation.catalog.get(Noun::AlertRule, title);
         let why = match known {
             None => "the rule was removed",
@@ -247,17 +232,25 @@ impl State {
         grouping: Option<Grouping>,
     ) -> Option<&mut Alert> {
         if !self.automation.alerts.live.contains_key(key) {
-            let rule = self.alert_rule(&key.0)?;
-            let count = self.automation.alerts.of_rule(&key.0).count();
-            if count >= limits::ALERTS_PER_RULE_MAX {
-                self.raise_limit(step, &key.0, limits::ALERTS_PER_RULE_MAX);
+            if !self.has_room(step, &key.0) {
                 return None;
             }
+            let rule = self.alert_rule(&key.0)?;
             let (version, severity) = (rule.version, rule.spec.severity);
             self.watched_for(step, key)?;
             self.automation.alerts.begin(step, key, grouping, version, severity);
         }
         self.automation.alerts.live.get_mut(key)
+    }
+
+    /// Tells whether a rule may have one more alert, and says so when it may not.
+    pub(super) fn has_room(&mut self, step: &mut Step, rule: &Title) -> bool {
+        let max = limits::ALERTS_PER_RULE_MAX;
+        let count = self.automation.alerts.of_rule(rule).count();
+        if count >= max && *rule != limit_title() {
+            self.raise_limit(step, rule, max);
+        }
+        count < max
     }
 
     fn raise_limit(&mut self, step: &mut Step, rule: &Title, max: usize) {
@@ -266,8 +259,8 @@ impl State {
             return;
         }
         let summary = format!(
-            "alert rule {:?} has {max} alerts, its limit; more are not kept: group it by less, or \
-             find what they have in common",
+            "{:?} has {max} alerts, its limit; more are not kept: group it by less, or find what \
+             they have in common",
             rule.as_str()
         );
         let raised = Raised {

@@ -101,12 +101,8 @@ impl State {
                 self.look_at_withheld(step);
             }
             Noun::AlertRule => self.begin_sweep(step),
-            Noun::Agent
-            | Noun::Command
-            | Noun::AlertRoute
-            | Noun::Runbook
-            | Noun::Channel
-            | Noun::Source => {}
+            Noun::Channel => self.channel_changed(step, title),
+            Noun::Agent | Noun::Command | Noun::AlertRoute | Noun::Runbook | Noun::Source => {}
         }
     }
 

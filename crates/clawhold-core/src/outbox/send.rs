@@ -200,7 +200,7 @@ impl State {
 
     /// Lets go of what waits for the sink of a channel that has none any more, or goes to another
     /// one at once.
-    pub(crate) fn channel_edited(&mut self, step: &mut Step, channel: &Title) {
+    pub(crate) fn channel_changed(&mut self, step: &mut Step, channel: &Title) {
         let sends = self.automation.catalog.sends(channel);
         let outbox = &mut self.automation.outbox;
         let of_channel =
@@ -236,7 +236,7 @@ impl State {
             Sent::Failed { error, .. } | Sent::Refused { error } => error.clone(),
             Sent::Delivered { .. } => return,
         };
-        if count < DOWN_TRIES || self.watches_sinks() || self.is_raised(&down_title(), &group) {
+        if count < DOWN_TRIES || self.watches_sinks() {
             return;
         }
         let raised = Raised {

@@ -55,10 +55,12 @@ impl Room {
                      `source add \"{title}\" --url URL` connects it"
                 )),
                 Some(known) if !known.enabled => Err("not connected: it is disabled".to_owned()),
-                Some(known) => match &known.spec {
-                    Spec::Source(source) => Ok(self.cluster(source)),
-                    _ => Err("not connected: it is no source".to_owned()),
-                },
+                Some(known) => {
+                    let source =
+                        if let Spec::Source(source) = &known.spec { Some(source) } else { None };
+                    let cluster = source.map(|source| self.cluster(source));
+                    cluster.ok_or_else(|| "not connected: it is no source".to_owned())
+                }
             };
             Asked { source: Some(title.clone()), cluster }
         });
