@@ -3,6 +3,7 @@
 
 mod place;
 
+mod automation;
 mod config;
 mod connection;
 mod drill;

@@ -54,29 +54,35 @@ fn a_role_is_set_shown_and_removed() {
             $ clawhold role list
             there is no role
             $ clawhold role set indexer --ttl 5s --lag-events-max 1000
-            role          indexer
-            latest token  0
-            holder        vacant
-            usual lease   5s
-            standby lag   at most 1000 events
-            standbys      0
+            role           indexer
+            latest token   0
+            holder         vacant
+            usual lease    5s
+            standby lag    at most 1000 events
+            standbys       0
+            promotion      auto
+            would promote  the lapse itself, but not now: nobody stands by
             $ clawhold role set mailer
-            role          mailer
-            latest token  0
-            holder        vacant
-            usual lease   10s
-            standbys      0
+            role           mailer
+            latest token   0
+            holder         vacant
+            usual lease    10s
+            standbys       0
+            promotion      auto
+            would promote  the lapse itself, but not now: nobody stands by
             $ clawhold role list
             ROLE     HOLDER  TOKEN  LEFT  STANDBYS  POSITIONS
             indexer  vacant      0     -         0          -
             mailer   vacant      0     -         0          -
             $ clawhold role show indexer
-            role          indexer
-            latest token  0
-            holder        vacant
-            usual lease   5s
-            standby lag   at most 1000 events
-            standbys      0
+            role           indexer
+            latest token   0
+            holder         vacant
+            usual lease    5s
+            standby lag    at most 1000 events
+            standbys       0
+            promotion      auto
+            would promote  the lapse itself, but not now: nobody stands by
             $ clawhold role show indexr
             ! error: there is no role indexr
             !   next: did you mean indexer?
@@ -112,7 +118,7 @@ fn a_role_is_handed_over_in_one_step_and_its_token_rises() {
     let served = place.serve("");
     let (ana, first) = ana_leads_and_ben_stands_by(&served);
     let show = place.run("role show indexer").out;
-    assert!(show.contains("holder        ana (session "), "{show}");
+    assert!(show.contains("holder         ana (session "), "{show}");
     assert!(show.contains("  ben  "), "{show}");
     let refused = place.run(&format!("role hand-over indexer --token {} --json", first - 1));
     assert_eq!(refused.code, 4);
