@@ -75,6 +75,7 @@ fn noun_routes() -> Router<Room> {
     Router::new()
         .route(routes::AGENT_MESSAGES, post(definition::append_message))
         .route(routes::ALERT_RULE_BACKTEST, post(backtest::rule))
+        .route(routes::AUTO_FIX_BACKTEST, post(backtest::fix))
         .route(routes::AUTO_FIX_RUN, post(run::start_fix))
         .route(routes::AUTO_FIX_RESET, post(run::reset_fix))
         .route(routes::RUNBOOK_RUN, post(run::start_runbook))

@@ -46,9 +46,6 @@ fn a_role_is_set_shown_and_removed() {
         role hand-over indexer
         role remove indexer
         role show indexer
-        role show -- -x
-        role show a/b
-        role set indexer --ttl 24h1ms
         ",
         expect![[r#"
             $ clawhold role list
@@ -98,6 +95,19 @@ fn a_role_is_set_shown_and_removed() {
             $ clawhold role show indexer
             ! error: there is no role indexer
             [3]
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_no_role_or_no_ttl_is_told_with_what_is_allowed() {
+    Place::new().check(
+        "
+        role show -- -x
+        role show a/b
+        role set indexer --ttl 24h1ms
+        ",
+        expect![[r#"
             $ clawhold role show -- -x
             ! error: role is -x, allowed is 1 to 100 ASCII letters, digits and . _ - : @, beginning with a letter or digit
             [2]

@@ -1,4 +1,5 @@
-//! Playing the log again for an alert rule: what it would have found. Nothing is changed or told.
+//! Playing the log again for an alert rule or a fix: what it would have found or done. Nothing is
+//! changed or told.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -8,11 +9,12 @@ use axum::extract::State;
 use clawhold_api::automation::definition as wire;
 use clawhold_api::error::{Code, Problem};
 use clawhold_core::State as Known;
-use clawhold_core::alert::{Fired, backtest};
-use clawhold_core::catalog::{AlertRule, Noun, Spec};
+use clawhold_core::alert::{self, Fired};
+use clawhold_core::catalog::{Noun, Spec};
 use clawhold_core::command::{Command, Request};
 use clawhold_core::limits;
 use clawhold_core::record::Record;
+use clawhold_core::run::{self, FixBacktest};
 use clawhold_core::units::{Epoch, Position, Served, Stamp, Timestamp, Title};
 use clawhold_log::{Log, Number};
 
@@ -36,23 +38,39 @@ pub(super) async fn rule(
     Word(name): Word,
     Body(body): Body<wire::Backtest>,
 ) -> Result<Json<wire::Backtested>, Rejected> {
-    let title = value::title("name", &name)?;
+    play_for(room, Noun::AlertRule, &name, body).await
+}
+
+pub(super) async fn fix(
+    State(room): State<Room>,
+    Word(name): Word,
+    Body(body): Body<wire::Backtest>,
+) -> Result<Json<wire::Backtested>, Rejected> {
+    play_for(room, Noun::AutoFix, &name, body).await
+}
+
+async fn play_for(
+    room: Room,
+    noun: Noun,
+    name: &str,
+    body: wire::Backtest,
+) -> Result<Json<wire::Backtested>, Rejected> {
+    let title = value::title("name", name)?;
     let since_ms = body.since_ms.unwrap_or(SINCE_MS);
     let since_ms = convert::range("since_ms", since_ms, 1, limits::DURATION_MS_MAX)?;
     let known = title.clone();
     let read = room.read(move |replica| {
-        let known = require(replica.state(), Noun::AlertRule, &known)?;
-        let Spec::AlertRule(rule) = &known.spec else { return Err(Rejected::broken("play")) };
-        Ok((rule.clone(), replica.state().last()))
+        let known = require(replica.state(), noun, &known)?;
+        Ok((known.spec.clone(), replica.state().last()))
     });
-    let (rule, through) = read.await?;
+    let (spec, through) = read.await?;
     let Ok(_turn) = room.plays.try_lock() else {
         let detail = "the log is being played for somebody else; ask again in a moment";
         return Err(Rejected::new(Code::Overloaded, detail));
     };
     let since = Timestamp(through.at.0.saturating_sub(since_ms));
     let store = room.store.to_string();
-    let played = tokio::task::spawn_blocking(move || play(&store, &title, &rule, since, through));
+    let played = tokio::task::spawn_blocking(move || play(&store, &title, &spec, since, through));
     played.await.map_err(|_| Rejected::from(Failure::Stopping))?.map(Json)
 }
 
@@ -60,7 +78,7 @@ pub(super) async fn rule(
 fn play(
     store: &str,
     title: &Title,
-    rule: &AlertRule,
+    spec: &Spec,
     since: Timestamp,
     through: Stamp,
 ) -> Result<wire::Backtested, Rejected> {
@@ -96,19 +114,54 @@ fn play(
         state.apply(stamp, &request);
     }
     let from = first.as_ref().map_or(player.last, |(stamp, _)| *stamp);
-    let found = backtest(state, title, rule, first.into_iter().chain(player.by_ref()));
+    let entries = first.into_iter().chain(player.by_ref());
+    let mut told = match spec {
+        Spec::AlertRule(rule) => show_rule(&alert::backtest(state, title, rule, entries)),
+        Spec::AutoFix(fix) => show_fix(&run::backtest(state, title, fix, entries)),
+        Spec::Agent(_)
+        | Spec::Command(_)
+        | Spec::AlertRoute(_)
+        | Spec::Runbook(_)
+        | Spec::Channel(_)
+        | Spec::Source(_) => return Err(Rejected::broken("play")),
+    };
     if let Some(error) = player.error.take() {
         return Err(error);
     }
-    Ok(wire::Backtested {
-        from: view::moment(from),
-        to: view::moment(through),
+    told.from = view::moment(from);
+    told.to = view::moment(through);
+    Ok(told)
+}
+
+fn show_rule(found: &alert::Backtest) -> wire::Backtested {
+    wire::Backtested {
         entries: found.entries,
         entries_with_fields: found.touched,
         matches: found.fired,
-        decided: Vec::new(),
         moments: found.first.iter().map(show).collect(),
-    })
+        ..wire::Backtested::default()
+    }
+}
+
+fn show_fix(found: &FixBacktest) -> wire::Backtested {
+    let decided = found.decided.iter().map(|(reason, count)| wire::DecidedCount {
+        reason: reason.as_str().to_owned(),
+        count: *count,
+    });
+    let moments = found.first.iter().map(|decision| wire::BacktestMoment {
+        at: clock::rfc3339(decision.first.at),
+        target: decision.name.as_str().to_owned(),
+        reason: decision.reason.as_str().to_owned(),
+        detail: decision.detail.as_str().to_owned(),
+    });
+    wire::Backtested {
+        entries: found.entries,
+        entries_with_fields: found.touched,
+        matches: found.decided.values().sum(),
+        decided: decided.collect(),
+        moments: moments.collect(),
+        ..wire::Backtested::default()
+    }
 }
 
 fn show(fired: &Fired) -> wire::BacktestMoment {
