@@ -116,6 +116,20 @@ mod tests {
                 | Code::AmbiguousName
                 | Code::NotLapsed
                 | Code::WrongEpoch
+                | Code::Exists
+                | Code::SimilarName
+                | Code::WrongVersion
+                | Code::TriggerTaken
+                | Code::NeedsParam
+                | Code::BadParam
+                | Code::Blocked
+                | Code::RunState
+                | Code::AlreadyDecided
+                | Code::PlanChanged
+                | Code::NotAllowed
+                | Code::BadCondition
+                | Code::BadPlan
+                | Code::BadSignature
                 | Code::Internal => Verdict::GiveUp,
             };
             assert_eq!(Verdict::of(&refused(code)), expected, "{code}");

@@ -3,15 +3,15 @@
 //! That a message is about to be sent is recorded before, how it ended after. Each channel is a
 //! lane of its own: in order, one at a time, and no lane waits for another.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clawhold_core::catalog::{Noun, Spec};
 use clawhold_core::change::What;
 use clawhold_core::command::{Automate, Command, RecordSent, Request, Sending};
-use clawhold_core::outbox::{Delivery, Message, Outbox, Sent};
+use clawhold_core::outbox::{Message, Outbox, Sent};
 use clawhold_core::replica::{Mode, Replica};
-use clawhold_core::units::{Epoch, MessageId, Text, Timestamp, Title};
+use clawhold_core::units::{MessageId, Text, Timestamp, Title};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 use tracing::{info, warn};
@@ -95,12 +95,13 @@ async fn about_messages(
     loop {
         match changes.recv().await {
             Ok(batch) => {
-                let concerns = batch.iter().any(|change| match &change.what {
-                    What::Message { .. } => true,
-                    What::Definition { noun, .. } => *noun == Noun::Channel,
-                    _ => false,
-                });
-                if concerns {
+                let concerns = |what: &What| {
+                    matches!(
+                        what,
+                        What::Message { .. } | What::Definition { noun: Noun::Channel, .. }
+                    )
+                };
+                if batch.iter().any(|change| concerns(&change.what)) {
                     return Some(());
                 }
             }
@@ -122,29 +123,14 @@ fn look(replica: &Replica, busy: &BTreeSet<Lane>) -> Look {
     let state = replica.state();
     let outbox = state.automation().outbox();
     let now = replica.now().at;
-    let mut look = Look::default();
-    for (lane, (message, delivery)) in firsts(outbox) {
-        if busy.contains(&lane) || is_in_flight(delivery, state.epoch()) {
-            continue;
-        }
-        if delivery.next <= now {
-            look.due.push(Due { lane, message });
-        } else {
-            look.next = Some(look.next.map_or(delivery.next, |next| next.min(delivery.next)));
-        }
-    }
-    look
-}
-
-/// Returns the first message of each lane.
-fn firsts(outbox: &Outbox) -> BTreeMap<Lane, (MessageId, &Delivery)> {
-    let mut firsts = BTreeMap::new();
-    for (id, delivery) in outbox.deliveries() {
-        if let Some(message) = outbox.get(id) {
-            firsts.entry(lane(message)).or_insert((id, delivery));
-        }
-    }
-    firsts
+    let due = outbox.due(now, state.epoch()).filter_map(|message| {
+        let lane = lane(outbox.get(message)?);
+        (!busy.contains(&lane)).then_some(Due { lane, message })
+    });
+    let due = due.take(LANES_MAX).collect();
+    // What is due already waits for its lane, whose end wakes the sender.
+    let next = outbox.next_due(state.epoch()).filter(|next| *next > now);
+    Look { due, next }
 }
 
 fn lane(message: &Message) -> Lane {
@@ -152,10 +138,6 @@ fn lane(message: &Message) -> Lane {
         Some(url) => Lane::Reply(url.as_str().to_owned()),
         None => Lane::Channel(message.channel.clone()),
     }
-}
-
-fn is_in_flight(delivery: &Delivery, epoch: Epoch) -> bool {
-    delivery.sending.as_ref().is_some_and(|(term, _)| *term == epoch)
 }
 
 /// One letter's way: recorded, sent, recorded.
@@ -229,13 +211,20 @@ fn letter(replica: &Replica, id: MessageId) -> Option<(Letter, Result<Address, S
         Some(url) => reply(outbox, &message, url),
         None => match automation.catalog().get(Noun::Channel, &message.channel) {
             Some(known) if !known.enabled => Err(sink::failed("the channel is disabled", None)),
-            Some(known) => match &known.spec {
-                Spec::Channel(channel) => {
-                    let bound = channel.sink.clone().map(Address::Sink);
-                    bound.ok_or_else(|| sink::refused("the channel has no sink"))
-                }
-                _ => Err(sink::refused("the channel is no channel")),
-            },
+            Some(known) => {
+                let bound = match &known.spec {
+                    Spec::Channel(channel) => channel.sink.clone(),
+                    Spec::Agent(_)
+                    | Spec::Command(_)
+                    | Spec::AlertRule(_)
+                    | Spec::AlertRoute(_)
+                    | Spec::AutoFix(_)
+                    | Spec::Runbook(_)
+                    | Spec::Source(_) => None,
+                };
+                let bound = bound.map(Address::Sink);
+                bound.ok_or_else(|| sink::refused("the channel has no sink"))
+            }
             None => Err(sink::refused("the channel is no more")),
         },
     };

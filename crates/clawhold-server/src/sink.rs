@@ -77,17 +77,17 @@ impl Letter {
     pub(crate) fn heading(&self) -> String {
         use clawhold_core::catalog::Severity::{Critical, Info, Warning};
 
-        let title = self.message.title.as_str();
+        let title = one_line(self.message.title.as_str());
         match self.message.severity {
-            Info => title.to_owned(),
+            Info => title,
             Warning => format!("[warning] {title}"),
             Critical => format!("[critical] {title}"),
         }
     }
 
     /// Returns what follows, a line each.
-    pub(crate) fn lines(&self) -> impl Iterator<Item = &str> {
-        self.message.lines.iter().map(Text::as_str)
+    pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
+        self.message.lines.iter().map(|line| one_line(line.as_str()))
     }
 
     /// Returns the line that says that an earlier copy may have arrived, for sinks that cannot
@@ -100,7 +100,7 @@ impl Letter {
     /// Returns the whole letter as plain text: heading, lines, doubt.
     pub(crate) fn text(&self) -> String {
         let mut text = self.heading();
-        for line in self.lines().map(str::to_owned).chain(self.doubt()) {
+        for line in self.lines().chain(self.doubt()) {
             text.push('\n');
             text.push_str(&line);
         }
@@ -111,6 +111,11 @@ impl Letter {
     pub(crate) fn tail(&self) -> String {
         format!("\n… cut: message {} in the inbox has all of it", self.message.id)
     }
+}
+
+/// Returns text on one line: what it says cannot pass for another line.
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// Returns `text` with each character escaped, cut at a character's border so that `size` of it
@@ -152,12 +157,13 @@ pub(crate) fn open(secret: &Secret) -> Result<Opened, Sent> {
     secret::open(secret).map_err(|error| failed(error.to_string(), None))
 }
 
-/// Posts JSON to a sink.
+/// Posts JSON to a sink. Should its answer repeat a secret, or the address itself, that is hidden.
 pub(crate) async fn post(
     outside: &Outside,
     url: &str,
     headers: Vec<(HeaderName, String)>,
     body: Bytes,
+    secrets: &[&str],
 ) -> Result<Incoming, Sent> {
     let mut all = vec![(header::CONTENT_TYPE, "application/json".to_owned())];
     all.extend(headers);
@@ -169,10 +175,23 @@ pub(crate) async fn post(
         patience: PATIENCE,
         answer_bytes_max: ANSWER_BYTES_MAX,
     };
-    outside.send(outgoing).await.map_err(|error| match error {
+    let sent = outside.send(outgoing).await.map_err(|error| match error {
         NoAnswer::BadUrl | NoAnswer::BadHeader(_) => refused(error.to_string()),
         NoAnswer::Late(_) | NoAnswer::Unreachable(_) => failed(error.to_string(), None),
-    })
+    });
+    let mut answer = sent?;
+    let said = hide(&String::from_utf8_lossy(&answer.body), url, secrets);
+    answer.body = said.into();
+    Ok(answer)
+}
+
+/// Returns `text` without the address, its path and the secrets.
+fn hide(text: &str, url: &str, secrets: &[&str]) -> String {
+    let path = url.split_once("://").and_then(|(_, rest)| rest.find('/').map(|at| &rest[at..]));
+    let path = path.filter(|path| path.len() > 1);
+    let all = std::iter::once(url).chain(path).chain(secrets.iter().copied());
+    all.filter(|secret| !secret.is_empty())
+        .fold(text.to_owned(), |text, secret| text.replace(secret, "(hidden)"))
 }
 
 /// Tells how sending ended, by the answer's status.
@@ -189,7 +208,7 @@ pub(crate) fn outcome(answer: &Incoming) -> Result<Sent, Sent> {
 fn said(answer: &Incoming) -> String {
     let body = String::from_utf8_lossy(&answer.body);
     let body: String = body.trim().chars().take(SAID_CHARS_MAX).collect();
-    let body: String = body.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let body = one_line(&body);
     if body.is_empty() {
         return format!("it answered {}", answer.status);
     }
@@ -262,18 +281,26 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_secret_that_a_sink_repeats_is_hidden() {
+        let url = "https://hooks.example/services/T1/abc";
+        let said = hide("no_team at /services/T1/abc, key k3y", url, &["k3y"]);
+        assert_eq!(said, "no_team at (hidden), key (hidden)");
+        assert_eq!(hide("not / found", "http://127.0.0.1:9/", &[""]), "not / found");
+    }
+
+    #[test]
     fn a_status_says_whether_trying_again_is_sensible() {
-        let outcome = |status, retry_ms| {
+        let sent = |status, retry_ms| {
             let answer = Incoming { status, retry_ms, body: Bytes::from_static(b"no\nroom") };
-            super::outcome(&answer).unwrap_or_else(|sent| sent)
+            outcome(&answer).unwrap_or_else(|sent| sent)
         };
-        assert!(matches!(outcome(204, None), Sent::Delivered { .. }));
-        assert!(matches!(outcome(302, None), Sent::Refused { .. }));
-        assert!(matches!(outcome(404, None), Sent::Refused { .. }));
-        assert!(matches!(outcome(408, None), Sent::Failed { .. }));
-        let Sent::Failed { error, retry_ms } = outcome(429, Some(7_000)) else { panic!() };
+        assert!(matches!(sent(204, None), Sent::Delivered { .. }));
+        assert!(matches!(sent(302, None), Sent::Refused { .. }));
+        assert!(matches!(sent(404, None), Sent::Refused { .. }));
+        assert!(matches!(sent(408, None), Sent::Failed { .. }));
+        let Sent::Failed { error, retry_ms } = sent(429, Some(7_000)) else { panic!() };
         assert_eq!((error.as_str(), retry_ms), ("it answered 429: no room", Some(7_000)));
-        let Sent::Failed { retry_ms, .. } = outcome(503, Some(u64::MAX)) else { panic!() };
+        let Sent::Failed { retry_ms, .. } = sent(503, Some(u64::MAX)) else { panic!() };
         assert_eq!(retry_ms, Some(RETRY_MS_MAX));
     }
 }

@@ -194,7 +194,8 @@ impl Output {
         let mut text = String::new();
         let head = paint(Style::Bad, "error:", self.color.err);
         let _ = writeln!(text, "{head} {}", visible_lines(failure.message()));
-        for line in failure.lines() {
+        let is_said = |line: &str| failure.message().contains(line);
+        for line in failure.lines().iter().filter(|line| !is_said(line)) {
             let _ = writeln!(text, "  {}", visible(line));
         }
         for cause in failure.causes() {
@@ -223,6 +224,11 @@ impl Output {
     /// Prints one line to standard error.
     pub(crate) fn note(&self, text: &str) {
         self.write_err(&format!("{}\n", visible(text)));
+    }
+
+    /// Prints a question to standard error; the answer is typed behind it.
+    pub(crate) fn prompt(&self, question: &str) {
+        self.write_err(&visible(question));
     }
 
     /// Returns what draws the progress of long work on standard error. It draws on a terminal

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clawhold_client::api::job::Outcome;
-use clawhold_client::{Changes, Client, Worker, WorkerError, stop_signal};
+use clawhold_client::{Changes, Client, Summary, Worker, WorkerError, stop_signal};
 use serde::Serialize;
 use tempfile::TempDir;
 use tokio::runtime::Handle;
@@ -105,6 +105,20 @@ struct Report {
     unsettled: u64,
 }
 
+impl Report {
+    fn of(summary: &Summary) -> Self {
+        Self {
+            claimed: summary.claimed,
+            completed: summary.completed,
+            failed: summary.failed,
+            snoozed: summary.snoozed,
+            handed_back: summary.handed_back,
+            superseded: summary.superseded,
+            unsettled: summary.unsettled,
+        }
+    }
+}
+
 /// Works until it is asked to leave.
 ///
 /// # Errors
@@ -164,15 +178,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Exit, Failure> 
         // Who asks twice does not want to wait: programs are killed, the server returns the jobs.
         () = asked_twice() => return Ok(Exit::Interrupted),
     };
-    let report = Report {
-        claimed: summary.claimed,
-        completed: summary.completed,
-        failed: summary.failed,
-        snoozed: summary.snoozed,
-        handed_back: summary.handed_back,
-        superseded: summary.superseded,
-        unsettled: summary.unsettled,
-    };
+    let report = Report::of(&summary);
     let line = format!(
         "left: {} completed, {} failed, {} put off, {} handed back, {} superseded",
         counted(report.completed, "job"),

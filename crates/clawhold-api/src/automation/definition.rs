@@ -259,7 +259,7 @@ pub struct Backtest {
 }
 
 /// What a rule or a fix would have done.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Backtested {
     /// From when the log was played.
     pub from: String,

@@ -135,8 +135,8 @@ pub struct Run {
     pub state: RunState,
     /// Why it ended, if there is more to say than its state.
     pub why: String,
-    /// What it waits for, in words: for two people to agree, for a person to confirm step 3; empty
-    /// when it waits for nobody.
+    /// What it waits for, in words: `two people to agree`, `a person to confirm step 3`; empty when
+    /// it waits for nobody.
     pub waits_for: String,
     /// Its steps.
     pub steps: Vec<RunStep>,

@@ -329,7 +329,7 @@ impl Part {
 
 /// Returns what is the matter with a sentence that no pattern explains.
 pub(super) fn trouble_of(sentence: &Sentence, known: &BTreeSet<&'static str>) -> NotUnderstood {
-    let veto = veto::of_sentence(sentence);
+    let veto = veto::of_sentence(sentence, known);
     let mut unknown: Vec<String> = Vec::new();
     for token in &sentence.tokens {
         let is_name = token.kind == Kind::Quoted || words::is_name_like(&token.raw);

@@ -300,9 +300,11 @@ impl Limit {
     }
 }
 
-/// Returns the check that passes when the operations have been done, if there is one.
+/// Returns what passes when the operations have been done, if there is such a thing: a check, or
+/// the wait itself.
 fn fact_after(done: &[Operation]) -> Option<Vec<Operation>> {
     let check = match done {
+        [Operation::WaitFor { .. }] => return Some(done.to_vec()),
         [Operation::PlaceReturned { queue }] => Check::OneOwner { queue: queue.clone() },
         [Operation::ReturnHeld { worker, .. }] => Check::NoHeld { worker: worker.clone() },
         [Operation::Check(check)] => check.clone(),

@@ -54,10 +54,11 @@ pub(super) const PHRASES: &[(&str, &str)] = &[
     ("recorded", "recorded|saved|stored|last recorded|last saved|confirmed|last confirmed"),
     (
         "token",
-        "(with|under|using) a [new|fresh] token (higher|greater|larger) than any\
+        "(with|under|using) a [new|fresh] [fencing] token (higher|greater|larger) than any\
          [[ever] (seen|granted|issued) [before|so far]|other|token [ever] seen]\
          |(with|under|using) a (higher|greater|larger) [fencing] token [than any [ever] seen [before]]\
          |(with|under|using) a [fencing] token above any [ever] seen [before]\
+         |(with|under|using) a (new|fresh) [fencing] token\
          |(with|under|using) the (next|highest) [fencing] token",
     ),
     ("leaves", "stops|leaves|exits|shuts down|goes [away]|is stopped|is gone|quits|terminates"),
@@ -65,7 +66,8 @@ pub(super) const PHRASES: &[(&str, &str)] = &[
         "nothing-lost",
         "[,] so [that] (nothing|no event) is (processed|handled|done|applied) twice\
          [[,] (or|and nothing is|and none is) (missed|lost|skipped)]\
-         |[,] so [that] nothing is (missed|lost|skipped) [or (processed|handled|done) twice]",
+         |[,] so [that] nothing is (missed|lost|skipped) [or (processed|handled|done) twice]\
+         |without (skipping|losing|missing|repeating) [or (skipping|losing|repeating)] anything",
     ),
     (
         "so-placed",

@@ -5,8 +5,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::pattern::Found;
-use super::veto;
 use super::words::{self, Kind, Sentence, Token};
+use super::{verbs, veto};
 use crate::limits;
 use crate::operation::Subject;
 use crate::units::{Name, Text, Title};
@@ -62,7 +62,8 @@ pub(super) fn find(slot: &'static str, sentence: &Sentence, from: &Found) -> Vec
     let rest = sentence.tokens.get(from.end..).unwrap_or_default();
     let Some(first) = rest.first() else { return Vec::new() };
     let taken = match slot {
-        "worker" | "job" => name(first, true),
+        "worker" => name(first, true),
+        "job" => job(first).or_else(|| name(first, true)),
         "role" | "queue" => name(first, false),
         "channel" => channel(first),
         "message" => message(sentence, rest),
@@ -106,6 +107,13 @@ fn name(token: &Token, may_be_number: bool) -> Option<Taken> {
     name.map(|name| Taken::text(1, name.as_str()))
 }
 
+/// Takes the number of a job, as `#17`.
+fn job(token: &Token) -> Option<Taken> {
+    let number = token.raw.strip_prefix('#').filter(|_| token.kind == Kind::Word)?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| Taken::text(1, number))
+}
+
 fn channel(token: &Token) -> Option<Taken> {
     let stands = match token.kind {
         Kind::Quoted => true,
@@ -128,8 +136,12 @@ fn message(sentence: &Sentence, rest: &[Token]) -> Option<Taken> {
             && !matches!(token.word.as_str(), "then" | "before" | "after" | "also" | "finally")
             && veto::of_word(&token.word).is_none()
     });
+    let mut pairs = rest.iter().zip(rest.iter().skip(1));
+    let is_joined = pairs.any(|(join, verb)| {
+        matches!(join.word.as_str(), "," | "and") && verbs::doing(&verb.word).is_some()
+    });
     let said = sentence.text[first.start..].trim_end_matches(['.', '!', ';', ' ']);
-    is_plain.then(|| Taken::text(rest.len(), said))
+    (is_plain && !is_joined).then(|| Taken::text(rest.len(), said))
 }
 
 fn quote(token: &Token) -> Option<Taken> {

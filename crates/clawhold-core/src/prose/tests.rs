@@ -48,7 +48,8 @@ fn a_swapped_a_missing_and_a_wrong_letter_are_one_slip_each() {
     assert_eq!(edits("bakc", "back"), 1);
     assert_eq!(edits("bck", "back"), 1);
     assert_eq!(edits("bakk", "back"), 1);
-    assert_eq!(edits("quiesce", "stop"), 6);
+    assert_eq!(edits("pause", "place"), 3);
+    assert_eq!(edits("", "stop"), 4);
 }
 
 #[test]

@@ -56,6 +56,7 @@ const VERBS: &[(&str, &str)] = &[
     ("pause", "pausing"),
     ("pick", "picking"),
     ("place", "placing"),
+    ("post", "posting"),
     ("prevent", "preventing"),
     ("print", "printing"),
     ("promote", "promoting"),

@@ -3,6 +3,8 @@
 //! A pattern is held against every word, so a word of this list never slips by. The list tells
 //! the person why, and keeps such words out of messages without quotes.
 
+use alloc::collections::BTreeSet;
+
 use super::words::{Kind, Sentence};
 
 /// Why a word forbids its sentence.
@@ -202,14 +204,19 @@ pub(super) fn of_word(word: &str) -> Option<VetoKind> {
     list.map(|(kind, _)| *kind)
 }
 
-/// Returns the first word that forbids the sentence, and why.
-pub(super) fn of_sentence(sentence: &Sentence) -> Option<(&str, VetoKind)> {
+/// Returns the word that forbids the sentence, and why: the first that the table never explains,
+/// or else the first of all.
+pub(super) fn of_sentence<'a>(
+    sentence: &'a Sentence,
+    known: &BTreeSet<&'static str>,
+) -> Option<(&'a str, VetoKind)> {
     if sentence.is_question {
         return Some(("?", VetoKind::Question));
     }
     let words = || sentence.tokens.iter().filter(|token| token.kind == Kind::Word);
-    let worded = words().find_map(|token| of_word(&token.word).map(|kind| (&*token.word, kind)));
-    worded.or_else(|| {
+    let vetoes = || words().filter_map(|token| of_word(&token.word).map(|k| (&*token.word, k)));
+    let foreign = vetoes().find(|(word, _)| !known.contains(word));
+    foreign.or_else(|| vetoes().next()).or_else(|| {
         let pairs = words().zip(words().skip(1));
         let mut wide = pairs.filter(|(first, second)| {
             matches!(first.word.as_str(), "every" | "each" | "any" | "all" | "another")

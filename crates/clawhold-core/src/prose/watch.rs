@@ -80,7 +80,7 @@ fn phrases() -> Phrases {
 }
 
 fn trouble(phrases: &Phrases, sentence: &Sentence) -> NotUnderstood {
-    let mut known = BTreeSet::from(["alert", "when", "two", "if"]);
+    let mut known = BTreeSet::new();
     let mut ideas = Vec::new();
     for (example, hints) in EXAMPLES {
         let made = words::sentences(example).pop().and_then(|sentence| read(&sentence).ok());
@@ -101,15 +101,17 @@ fn trouble(phrases: &Phrases, sentence: &Sentence) -> NotUnderstood {
             let made = words::sentences(example).pop().and_then(|sentence| read(&sentence).ok())?;
             Some(Nearest { exact: made.to_string(), example })
         });
-    let mut trouble = trouble_of(sentence, &known);
-    // "When" begins what is watched for; here it forbids nothing.
-    if trouble.veto.as_ref().is_some_and(|veto| matches!(&*veto.word, "when" | "if")) {
-        trouble.veto = None;
-    }
-    if trouble.veto.is_none() && trouble.unknown.is_empty() {
-        trouble.hint = Some(Hint::Order);
-    }
-    NotUnderstood { nearest: nearest.collect(), ..trouble }
+    // "When" begins what is watched for; there it forbids nothing.
+    let tokens = sentence.tokens.iter().skip(lead_end(phrases, sentence)).cloned().collect();
+    let watched = Sentence { tokens, ..sentence.clone() };
+    NotUnderstood { nearest: nearest.collect(), ..trouble_of(&watched, &known) }
+}
+
+/// Returns where the words behind "alert when" begin.
+fn lead_end(phrases: &Phrases, sentence: &Sentence) -> usize {
+    let lead = pattern::parse("[<alert-when>]");
+    let found = phrases.find(&lead, sentence, &Found::at(0), Form::Order);
+    found.into_iter().map(|found| found.end).max().unwrap_or(0)
 }
 
 /// Each detector with its arguments.

@@ -93,6 +93,8 @@ impl State {
         instance.healthy_since = Some(step.stamp.at);
         instance.told = false;
         instance.refused = None;
+        // The next time that it holds is another occasion.
+        instance.decided = None;
         if let Some(at) = instance.look_at.take() {
             self.automation.runs.due.remove(&(at, Due::Fix(key.0.clone(), key.1.clone())));
         }

@@ -83,7 +83,7 @@ impl State {
             severity: draft.severity,
             summary: draft.title.clone(),
             details: draft.lines.clone(),
-            channels: notify,
+            channels: Vec::new(),
         };
         let message = raised.summary.clone();
         self.raise(step, raised);

@@ -5,6 +5,7 @@
 mod alert;
 mod answer;
 mod ask;
+mod backtest;
 mod cluster;
 mod condition;
 mod decision;
@@ -73,6 +74,8 @@ fn kind_routes<K: Kind>() -> Router<Room> {
 fn noun_routes() -> Router<Room> {
     Router::new()
         .route(routes::AGENT_MESSAGES, post(definition::append_message))
+        .route(routes::ALERT_RULE_BACKTEST, post(backtest::rule))
+        .route(routes::AUTO_FIX_BACKTEST, post(backtest::fix))
         .route(routes::AUTO_FIX_RUN, post(run::start_fix))
         .route(routes::AUTO_FIX_RESET, post(run::reset_fix))
         .route(routes::RUNBOOK_RUN, post(run::start_runbook))

@@ -3,9 +3,9 @@
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use clawhold_api::error::{Code, Problem};
+use clawhold_core::State;
 use clawhold_core::answer::{Kind, Refusal};
 use clawhold_core::catalog::Noun;
-use clawhold_core::State;
 
 use super::automation::near;
 use crate::clock;
@@ -229,6 +229,7 @@ fn problem_of_automation(refusal: &Refusal) -> Problem {
         name: Some(name.to_owned()),
         ..problem
     };
+    #[expect(clippy::wildcard_enum_match_arm, reason = "each function knows one group")]
     match refusal {
         Refusal::Exists { noun, title, version } => {
             let problem = Problem { version: Some(*version), ..base(Code::Exists) };

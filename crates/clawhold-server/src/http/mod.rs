@@ -68,14 +68,16 @@ struct Room {
     outside: Outside,
     /// Held while a definition is read, changed and written.
     edits: Arc<tokio::sync::Mutex<()>>,
+    /// Held while the log is played again.
+    plays: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// Returns every route. Must be called within a runtime.
 pub(crate) fn router(app: App) -> Router {
     let hub = Hub::start(app.handle.clone());
     let App { handle, store, outside } = app;
-    let edits = Arc::default();
-    let room = Room { handle, store: store.into(), hub, outside, edits };
+    let (edits, plays) = (Arc::default(), Arc::default());
+    let room = Room { handle, store: store.into(), hub, outside, edits, plays };
     Router::new()
         .merge(server_routes())
         .merge(session_routes())

@@ -1,11 +1,11 @@
 //! Who promotes a standby when a role's lease lapses, and why nobody would.
 
 use clawhold_api::role as wire;
+use clawhold_core::State;
 use clawhold_core::catalog::{AutoFix, Noun, Spec};
 use clawhold_core::condition::TargetKind;
 use clawhold_core::role::{Promotion, Role};
 use clawhold_core::run::{Reason, Target};
-use clawhold_core::State;
 use clawhold_core::units::Title;
 
 use super::automation::limits_left;
@@ -44,23 +44,17 @@ pub(super) fn promoter(state: &State, role: &Role) -> Promoter {
 /// first that is about roles at all.
 fn fix<'a>(state: &'a State, role: &Role) -> Option<(&'a Title, &'a AutoFix)> {
     let catalog = state.automation().catalog();
-    let find = |title: &Title| match catalog.get(Noun::AutoFix, title) {
-        Some(known) => match &known.spec {
-            Spec::AutoFix(fix) => Some((&known.title, fix)),
-            _ => None,
-        },
-        None => None,
-    };
-    if let Some(found) = state.promoter_of(&role.name).and_then(find) {
-        return Some(found);
+    let promoter = state.promoter_of(&role.name);
+    if let Some(known) = promoter.and_then(|title| catalog.get(Noun::AutoFix, title))
+        && let Spec::AutoFix(fix) = &known.spec
+    {
+        return Some((&known.title, fix));
     }
     let mut all = catalog.list(Noun::AutoFix, None).filter(|known| known.enabled);
-    all.find_map(|known| match &known.spec {
-        Spec::AutoFix(fix) => {
-            let fits = fix.plan.promotes() && fix.condition.target() == TargetKind::Role;
-            fits.then_some((&known.title, fix))
-        }
-        _ => None,
+    all.find_map(|known| {
+        let Spec::AutoFix(fix) = &known.spec else { return None };
+        let fits = fix.plan.promotes() && fix.condition.target() == TargetKind::Role;
+        fits.then_some((&known.title, fix))
     })
 }
 

@@ -1,5 +1,11 @@
 //! The edge as its callers meet it: a server on a memory store, spoken to over a socket.
 
+mod automation;
+mod door;
+mod hook;
+mod receiver;
+mod sink;
+
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -20,12 +26,16 @@ struct Server {
 
 impl Server {
     async fn start() -> Self {
+        Self::start_with("memory:", Tokens::default()).await
+    }
+
+    async fn start_with(store: &str, tokens: Tokens) -> Self {
         let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
         let config = Config {
-            store: "memory:".to_owned(),
+            store: store.to_owned(),
             advertise: None,
             hold_ms: HOLD_MS_DEFAULT,
-            tokens: Tokens::default(),
+            tokens,
             notify: false,
         };
         let running = start(config, listener).await.unwrap();
@@ -48,6 +58,15 @@ impl Server {
     /// Posts and returns the body of a success.
     async fn done(&self, path: &str, body: Value) -> Value {
         let response = self.post(path, body).await;
+        let status = response.status();
+        let text = response.text().await.unwrap();
+        assert!(status.is_success(), "{path}: {status} {text}");
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// Changes and returns the body of a success.
+    async fn changed(&self, path: &str, body: Value) -> Value {
+        let response = self.http.patch(self.url(path)).json(&body).send().await.unwrap();
         let status = response.status();
         let text = response.text().await.unwrap();
         assert!(status.is_success(), "{path}: {status} {text}");

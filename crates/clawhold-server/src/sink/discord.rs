@@ -14,7 +14,7 @@ const CHARS_MAX: usize = 2_000;
 pub(super) async fn send(outside: &Outside, url: &Secret, letter: &Letter) -> Result<Sent, Sent> {
     let url = open(url)?;
     let body = Bytes::from(render(letter).to_string());
-    outcome(&post(outside, url.as_str(), Vec::new(), body).await?)
+    outcome(&post(outside, url.as_str(), Vec::new(), body, &[]).await?)
 }
 
 fn render(letter: &Letter) -> Value {

@@ -16,7 +16,7 @@ use super::{Letter, PATIENCE, failed, open, refused};
 use crate::journal::chain;
 use crate::signature;
 
-/// Bytes of a subject.
+/// Characters of a subject.
 const SUBJECT_CHARS_MAX: usize = 200;
 
 /// Where mail goes, and as whom.
@@ -111,9 +111,7 @@ fn render(account: &Account<'_>, letter: &Letter) -> Result<Message, Sent> {
         let parsed: Result<Mailbox, _> = text.as_str().parse();
         parsed.map_err(|error| refused(format!("{:?} is no mail address: {error}", text.as_str())))
     };
-    let heading = letter.heading();
-    let subject = heading.chars().map(|c| if c.is_control() { ' ' } else { c });
-    let subject: String = subject.take(SUBJECT_CHARS_MAX).collect();
+    let subject: String = letter.heading().chars().take(SUBJECT_CHARS_MAX).collect();
     // The same message has the same id, so a copy is known as one.
     let id = signature::print(&[
         letter.message.key.as_str().as_bytes(),

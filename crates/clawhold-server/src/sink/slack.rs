@@ -16,7 +16,7 @@ const TEXT_CHARS_MAX: usize = 3_500;
 pub(super) async fn send(outside: &Outside, url: &Secret, letter: &Letter) -> Result<Sent, Sent> {
     let url = open(url)?;
     let body = Bytes::from(render(letter).to_string());
-    outcome(&post(outside, url.as_str(), Vec::new(), body).await?)
+    outcome(&post(outside, url.as_str(), Vec::new(), body, &[]).await?)
 }
 
 /// Answers a request from the chat: only the one who asked sees it.
@@ -24,7 +24,7 @@ pub(super) async fn reply(outside: &Outside, url: &str, letter: &Letter) -> Resu
     let mut body = render(letter);
     body["response_type"] = json!("ephemeral");
     body["replace_original"] = json!(false);
-    outcome(&post(outside, url, Vec::new(), Bytes::from(body.to_string())).await?)
+    outcome(&post(outside, url, Vec::new(), Bytes::from(body.to_string()), &[]).await?)
 }
 
 /// Returns the message: a block of plain text, in which nothing is markup, and the same text for

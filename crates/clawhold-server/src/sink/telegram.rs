@@ -24,7 +24,7 @@ pub(super) async fn send(
     let base = base.unwrap_or(BASE).trim_end_matches('/');
     let url = format!("{base}/bot{}/sendMessage", token.as_str());
     let body = Bytes::from(render(chat, letter).to_string());
-    let mut answer = post(outside, &url, Vec::new(), body).await?;
+    let mut answer = post(outside, &url, Vec::new(), body, &[token.as_str()]).await?;
     if answer.retry_ms.is_none() {
         answer.retry_ms = retry_ms(&answer.body);
     }

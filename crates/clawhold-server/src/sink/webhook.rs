@@ -21,13 +21,14 @@ pub(super) async fn send(
     let body = Bytes::from(render(letter).to_string());
     let mut headers =
         vec![(HeaderName::from_static("idempotency-key"), key(letter.message.key.as_str()))];
-    if let Some(secret) = secret {
-        let secret = open(secret)?;
+    let secret = secret.map(open).transpose()?;
+    if let Some(secret) = &secret {
         let at_s = clock::now().at.0 / 1_000;
         let signed = signature::header(secret.as_bytes(), at_s, &body);
         headers.push((HeaderName::from_static(signature::HEADER), signed));
     }
-    outcome(&post(outside, url.as_str(), headers, body).await?)
+    let secret = secret.as_ref().map_or("", |secret| secret.as_str());
+    outcome(&post(outside, url.as_str(), headers, body, &[secret]).await?)
 }
 
 /// Returns a message's key as a header: what does not fit is told by its digest.
@@ -39,7 +40,7 @@ fn key(key: &str) -> String {
 
 fn render(letter: &Letter) -> Value {
     let message = &letter.message;
-    let lines: Vec<&str> = letter.lines().collect();
+    let lines: Vec<String> = letter.lines().collect();
     json!({
         "key": message.key.as_str(),
         "message": message.id.0,

@@ -8,7 +8,7 @@ mod history;
 mod plan;
 mod state;
 
-use std::io::{self, BufRead, IsTerminal, Write as _};
+use std::io::{self, BufRead, IsTerminal};
 
 use clap::Args;
 use clawhold_client::{Client, ClientError};
@@ -18,6 +18,7 @@ use crate::api::automation::Noun;
 use crate::api::automation::definition::{
     DefineQuery, Defined, Definition, DefinitionQuery, Test, Tested,
 };
+use crate::api::automation::plan::Reading;
 use crate::api::{Code, Problem};
 use crate::cli::lines::aside;
 use crate::cli::list::{Limit, meant};
@@ -183,6 +184,8 @@ pub(crate) async fn act(noun: Noun, act: Act, context: &Context) -> Result<Reply
         },
         Act::Revert(Revert { name, to }) => match client.revert(noun, &name, to).await {
             Ok(defined) => Ok(changed(&defined.reply, Asked::ToKeep)),
+            Err(error) if is_version(&error) => Err(Failure::from(error)
+                .next(format!("see `clawhold {noun} history {}`", quoted(&name)))),
             Err(error) => Err(unknown(error, client, noun, &name).await),
         },
         Act::Test(Tried { name, target }) => {
@@ -192,6 +195,11 @@ pub(crate) async fn act(noun: Noun, act: Act, context: &Context) -> Result<Reply
             }
         }
     }
+}
+
+/// Tells whether it is the version that does not exist.
+fn is_version(error: &ClientError) -> bool {
+    error.is(Code::NotFound) && error.to_string().starts_with("there is no version")
 }
 
 /// Returns a definition.
@@ -304,7 +312,11 @@ fn told(mut reply: Reply, definition: &Definition, asked: Asked) -> Reply {
 
 /// Adds what is not as may be expected, and what else there is to know.
 fn remarks(mut reply: Reply, definition: &Definition) -> Reply {
-    for warning in &definition.warnings {
+    // The plan has said already which steps are not understood.
+    let steps = definition.plan.iter().filter(|step| step.reading == Reading::NotUnderstood);
+    let said: Vec<String> = steps.map(|step| format!("step {} ", step.number)).collect();
+    let is_said = |warning: &str| said.iter().any(|step| warning.starts_with(step));
+    for warning in definition.warnings.iter().filter(|warning| !is_said(warning)) {
         reply = reply.styled(Style::Warn, format!("warning: {warning}"));
     }
     for note in &definition.notes {
@@ -397,12 +409,10 @@ async fn sure(question: &str, context: &Context) -> Result<(), Failure> {
         return Err(Failure::usage(format!("{question} nobody can be asked here"))
             .next("say --yes if that is meant"));
     }
-    let prompt = format!("{question} [y/N] ");
-    let answer = aside(move || {
-        let mut err = io::stderr();
-        let asked = err.write_all(prompt.as_bytes()).and_then(|()| err.flush());
+    context.output.prompt(&format!("{question} [y/N] "));
+    let answer = aside(|| {
         let mut line = String::new();
-        asked.and_then(|()| io::stdin().lock().read_line(&mut line)).map(|_| line)
+        io::stdin().lock().read_line(&mut line).map(|_| line)
     })
     .await?;
     let answer = answer.map_err(|error| Failure::failed("cannot ask").because(&error))?;

@@ -229,12 +229,17 @@ fn add_holder(sheet: &mut Sheet, holder: &Holder) {
 
 /// Adds who would promote a standby if the lease lapsed now, and why nobody if nobody.
 fn add_promotion(sheet: &mut Sheet, role: &View) {
+    let would = match (&role.promoter, &role.promoter_blocked) {
+        (Some(promoter), None) => promoter.clone(),
+        (Some(promoter), Some(why)) => format!("{promoter}, but not now: {why}"),
+        (None, Some(why)) => format!("nobody: {why}"),
+        (None, None) => "nobody".to_owned(),
+    };
     sheet
         .field("promotion", role.promotion.as_str())
-        .field_if("would promote", role.promoter.as_ref())
-        .field_if("left of its limits", role.promoter_left.as_ref())
-        .field_if("nobody would", role.promoter_blocked.as_ref())
-        .field_if("kept vacant since", role.withheld_since.as_ref());
+        .field("would promote", would)
+        .field_if("its limits", role.promoter_left.as_ref())
+        .field_if("kept vacant", role.withheld_since.as_ref().map(|at| format!("since {at}")));
 }
 
 fn promotion(text: &str) -> Result<Promotion, String> {

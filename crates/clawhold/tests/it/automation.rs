@@ -1,8 +1,14 @@
-//! Automation with real processes: what the seed commands promise, when something is killed,
-//! frozen or sent home.
+//! Automation as operators meet it: what they type, what they are told, and what then happens,
+//! also when something is killed, frozen or sent home.
 
 mod scene;
 mod sink;
+
+mod definitions;
+mod errors;
+mod following;
+mod running;
+mod seed;
 
 mod belief;
 mod chat;

@@ -175,5 +175,5 @@ fn completions_and_manual_pages_know_every_word() {
         assert!(pages.contains(&page), "{pages:?}");
         assert!(place.path().join("pages").join(page).is_file());
     }
-    assert!(!pages.contains(&"clawhold-runbook.1"));
+    assert!(pages.contains(&"clawhold-runbook-add.1"));
 }

@@ -46,37 +46,40 @@ fn a_role_is_set_shown_and_removed() {
         role hand-over indexer
         role remove indexer
         role show indexer
-        role show -- -x
-        role show a/b
-        role set indexer --ttl 24h1ms
         ",
         expect![[r#"
             $ clawhold role list
             there is no role
             $ clawhold role set indexer --ttl 5s --lag-events-max 1000
-            role          indexer
-            latest token  0
-            holder        vacant
-            usual lease   5s
-            standby lag   at most 1000 events
-            standbys      0
+            role           indexer
+            latest token   0
+            holder         vacant
+            usual lease    5s
+            standby lag    at most 1000 events
+            standbys       0
+            promotion      auto
+            would promote  the lapse itself, but not now: nobody stands by
             $ clawhold role set mailer
-            role          mailer
-            latest token  0
-            holder        vacant
-            usual lease   10s
-            standbys      0
+            role           mailer
+            latest token   0
+            holder         vacant
+            usual lease    10s
+            standbys       0
+            promotion      auto
+            would promote  the lapse itself, but not now: nobody stands by
             $ clawhold role list
             ROLE     HOLDER  TOKEN  LEFT  STANDBYS  POSITIONS
             indexer  vacant      0     -         0          -
             mailer   vacant      0     -         0          -
             $ clawhold role show indexer
-            role          indexer
-            latest token  0
-            holder        vacant
-            usual lease   5s
-            standby lag   at most 1000 events
-            standbys      0
+            role           indexer
+            latest token   0
+            holder         vacant
+            usual lease    5s
+            standby lag    at most 1000 events
+            standbys       0
+            promotion      auto
+            would promote  the lapse itself, but not now: nobody stands by
             $ clawhold role show indexr
             ! error: there is no role indexr
             !   next: did you mean indexer?
@@ -92,6 +95,19 @@ fn a_role_is_set_shown_and_removed() {
             $ clawhold role show indexer
             ! error: there is no role indexer
             [3]
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_no_role_or_no_ttl_is_told_with_what_is_allowed() {
+    Place::new().check(
+        "
+        role show -- -x
+        role show a/b
+        role set indexer --ttl 24h1ms
+        ",
+        expect![[r#"
             $ clawhold role show -- -x
             ! error: role is -x, allowed is 1 to 100 ASCII letters, digits and . _ - : @, beginning with a letter or digit
             [2]
@@ -112,7 +128,7 @@ fn a_role_is_handed_over_in_one_step_and_its_token_rises() {
     let served = place.serve("");
     let (ana, first) = ana_leads_and_ben_stands_by(&served);
     let show = place.run("role show indexer").out;
-    assert!(show.contains("holder        ana (session "), "{show}");
+    assert!(show.contains("holder         ana (session "), "{show}");
     assert!(show.contains("  ben  "), "{show}");
     let refused = place.run(&format!("role hand-over indexer --token {} --json", first - 1));
     assert_eq!(refused.code, 4);

@@ -10,6 +10,7 @@ pub(super) const ROWS: &[Row<Operation>] = &[
     Row { make: notify, pattern: "(^notify|^alert|^message|^page|^inform) {channel}" },
     Row { make: notify, pattern: "(^tell|^notify|^inform) {channel} (that|:) {message}" },
     Row { make: notify, pattern: "(^tell|^send|^notify) {channel} {quote}" },
+    Row { make: notify, pattern: "(^send|^post) {quote} to {channel}" },
     Row { make: notify, pattern: "^send (a message|a note|word) to {channel}" },
     Row { make: wait_for, pattern: "^wait [for] {span}" },
     Row { make: wait_for, pattern: "(^pause|^sleep) for {span}" },

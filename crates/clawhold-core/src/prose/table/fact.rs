@@ -10,7 +10,7 @@ use crate::prose::slot::Marks;
 pub(in crate::prose) const FACTS: &[Row<Operation>] = &[
     Row {
         make: one_owner,
-        pattern: "<each-job> (has|have) (exactly|only|just) one owner [<each-own>]",
+        pattern: "<each-job> (has|have) [exactly|only|just] one owner [<each-own>]",
     },
     Row { make: one_owner, pattern: "<each-job> (has|have) one owner and only one" },
     Row { make: one_owner, pattern: "<each-job> (is|are) owned by (exactly|only|just) one worker" },
@@ -39,7 +39,7 @@ pub(in crate::prose) const FACTS: &[Row<Operation>] = &[
     Row { make: not_renewed, pattern: "(nobody|no one|no worker) (renews|is renewing) <lease>" },
     Row {
         make: not_renewed,
-        pattern: "(<leader>|<old-leader>) (has stopped|stopped) renewing (it|<lease>)",
+        pattern: "(<leader>|<old-leader>) (has stopped|stopped|is not|is no longer) renewing (it|<lease>)",
     },
     Row { make: stopped, pattern: "<old-leader> [<of-role>] (has|is) stopped [acting]" },
     Row {

@@ -13,7 +13,10 @@ pub(super) const ROWS: &[Row<Operation>] = &[
     Row { make: return_held, pattern: "(^return|^requeue|^re-queue) <held> <manner>" },
     Row { make: return_held, pattern: "(^put|^transfer|^move|^send) <held> back <manner>" },
     Row { make: return_held, pattern: "(^put|^transfer|^move) <held> [back] <to-queue> <manner>" },
-    Row { make: return_held, pattern: "^let <worker> (hand|give) back <held> <manner>" },
+    Row {
+        make: return_held,
+        pattern: "(^let|have) <worker> ((hand|give) back <held>|(hand|give) <held> back|return <held>) <manner>",
+    },
     Row { make: drain_held, pattern: "^drain <held> [<to-queue>] [<within>]" },
     Row { make: rehome_held, pattern: "(^transfer|^move|^rehome) <held> <to-others>" },
     Row { make: place, pattern: "<placing> <returned> [<to-others>] [<first>] [<so-first>]" },

@@ -9,7 +9,7 @@ use crate::prose::slot::Marks;
 pub(super) const ROWS: &[Row<Operation>] = &[
     Row {
         make: promote,
-        pattern: "^promote <standby> [<of-role>] [to leader|to [the] [active] leader] [<by-lease>]",
+        pattern: "^promote <standby> [<of-role>] [to leader|to [be] [the] [active|new] leader|as [the] [new] leader] [<by-lease>]",
     },
     Row { make: promote, pattern: "^make <standby> [<of-role>] (the|its) [new|active] leader" },
     Row { make: promote, pattern: "^turn <standby> [<of-role>] into the [new|active] leader" },
@@ -59,7 +59,7 @@ pub(in crate::prose) const PHRASES: &[(&str, &str)] = &[
     ("processing", "processing|work|the work|the stream [<of-role>]|reading|the role [{role}]"),
     (
         "from-position",
-        "(from|at) (the|its) [<recorded>] (position|checkpoint) [<of-role>]\
+        "(from|at) [the|its] [<recorded>] (position|checkpoint) [<of-role>]\
          |[from] where (it|<old-leader>) (left off|stopped)",
     ),
 ];

@@ -22,6 +22,12 @@ pub(super) const ROWS: &[Row<Operation>] = &[
         pattern: "(^give|^send|^hand|^assign) <worker> no <no-new> (work|jobs)",
     },
     Row { make: stop_intake, pattern: "(^send|^assign) no <no-new> (work|jobs) to <worker>" },
+    Row { make: stop_intake, pattern: "^take no <no-new> (work|jobs)" },
+    Row { make: stop_intake, pattern: "^stop <new> (work|jobs) (for|to) <worker>" },
+    Row {
+        make: stop_intake,
+        pattern: "do not (give|send|hand|assign) (<worker> <new> (work|jobs)|<new> (work|jobs) to <worker>)",
+    },
     Row { make: stop_intake, pattern: "do not let <worker> <take> <new> (work|jobs)" },
     Row { make: stop_intake, pattern: "^let <worker> <take> no <no-new> (work|jobs)" },
     Row {
@@ -79,6 +85,7 @@ pub(super) const ROWS: &[Row<Operation>] = &[
         make: admit_new,
         pattern: "(^start|^resume|^restart) (admitting|accepting|letting in) <really-new> [<on-queue>] [again]",
     },
+    Row { make: admit_new, pattern: "^allow <really-new> [in] [<on-queue>] [again]" },
     Row { make: admit_new, pattern: "^let <really-new> (in|through|flow) [<on-queue>] [again]" },
     Row { make: admit_new, pattern: "(^resume|^unpause) <really-new> [<on-queue>]" },
     Row {

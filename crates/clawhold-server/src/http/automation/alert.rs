@@ -5,12 +5,12 @@ use axum::extract::State;
 use axum::http::Uri;
 use clawhold_api::automation::alert as wire;
 use clawhold_api::page::Nothing;
+use clawhold_core::State as Known;
 use clawhold_core::alert::{Alert, AlertState};
 use clawhold_core::answer::{Kind, Refusal};
 use clawhold_core::catalog::{Noun, Spec};
 use clawhold_core::command::{AckAlert, Automate};
 use clawhold_core::replica::Replica;
-use clawhold_core::State as Known;
 use clawhold_core::units::{AlertId, Title};
 
 use super::definition::automate;

@@ -42,7 +42,9 @@ pub(super) struct Asked {
 }
 
 impl Room {
-    /// Returns the clusters that these sources name; this one when they name none.
+    /// Returns the clusters that these sources name; this one when they name none. While no one
+    /// of them is known, this one answers besides, so that a command is of use before its sources
+    /// are connected.
     pub(super) fn clusters(&self, replica: &Replica, sources: &[Title]) -> Vec<Asked> {
         if sources.is_empty() {
             return vec![Asked { source: None, cluster: Ok(Cluster::Here(self.clone())) }];
@@ -55,14 +57,21 @@ impl Room {
                      `source add \"{title}\" --url URL` connects it"
                 )),
                 Some(known) if !known.enabled => Err("not connected: it is disabled".to_owned()),
-                Some(known) => match &known.spec {
-                    Spec::Source(source) => Ok(self.cluster(source)),
-                    _ => Err("not connected: it is no source".to_owned()),
-                },
+                Some(known) => {
+                    let source =
+                        if let Spec::Source(source) = &known.spec { Some(source) } else { None };
+                    let cluster = source.map(|source| self.cluster(source));
+                    cluster.ok_or_else(|| "not connected: it is no source".to_owned())
+                }
             };
             Asked { source: Some(title.clone()), cluster }
         });
-        asked.collect()
+        let mut asked: Vec<Asked> = asked.collect();
+        let known = |title: &Title| catalog.get(Noun::Source, title).is_some();
+        if !sources.iter().any(known) {
+            asked.push(Asked { source: None, cluster: Ok(Cluster::Here(self.clone())) });
+        }
+        asked
     }
 
     /// Returns the cluster that a source is.

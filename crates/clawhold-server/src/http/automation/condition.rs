@@ -5,10 +5,10 @@ use axum::extract::State;
 use clawhold_api::automation::Target as WireTarget;
 use clawhold_api::automation::condition as wire;
 use clawhold_api::error::{Code, Problem};
+use clawhold_core::State as Known;
 use clawhold_core::condition::{Condition, Field, Kind, TargetKind};
 use clawhold_core::replica::Replica;
 use clawhold_core::run::Target;
-use clawhold_core::State as Known;
 
 use crate::http::Room;
 use crate::http::body::Body;

@@ -4,9 +4,9 @@ use axum::extract::State;
 use axum::http::Uri;
 use clawhold_api::automation::definition as definition_wire;
 use clawhold_api::automation::run as wire;
+use clawhold_core::State as Known;
 use clawhold_core::catalog::{AutoFix, Definition, Spec};
 use clawhold_core::run::{Decision, Instance, Target};
-use clawhold_core::State as Known;
 use clawhold_core::units::{Timestamp, Title};
 
 use super::condition::show_target;

@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::http::Uri;
 use clawhold_api::automation::definition as wire;
 use clawhold_api::page::{Done, Nothing};
+use clawhold_core::State as Known;
 use clawhold_core::answer::Answer;
 use clawhold_core::catalog::{Act, Definition, Noun, Spec, Version};
 use clawhold_core::command::{
@@ -12,7 +13,6 @@ use clawhold_core::command::{
     RevertDefinition,
 };
 use clawhold_core::replica::Replica;
-use clawhold_core::State as Known;
 use clawhold_core::units::Title;
 
 use super::kind::{self, Kind, Wanted};

@@ -4,10 +4,10 @@ use axum::extract::State;
 use axum::http::Uri;
 use clawhold_api::automation::inbox as wire;
 use clawhold_api::page::Nothing;
+use clawhold_core::State as Known;
 use clawhold_core::command::{Automate, RetryDelivery};
 use clawhold_core::outbox::{Delivery, Outbox};
 use clawhold_core::replica::Replica;
-use clawhold_core::State as Known;
 use clawhold_core::units::MessageId;
 
 use super::definition::automate;

@@ -70,10 +70,8 @@ impl Room {
             let titles = names.iter().filter_map(|name| Title::parse(name).ok());
             let known = titles.filter_map(|title| catalog.get(Noun::Channel, &title)).next();
             let known = known.filter(|known| known.enabled).ok_or_else(not_genuine)?;
-            match &known.spec {
-                Spec::Channel(channel) => Ok((known.title.clone(), channel.clone())),
-                _ => Err(not_genuine()),
-            }
+            let Spec::Channel(channel) = &known.spec else { return Err(not_genuine()) };
+            Ok((known.title.clone(), channel.clone()))
         });
         let (title, channel) = found.await?;
         let signing = channel.signing.as_ref().ok_or_else(not_genuine)?;
@@ -127,10 +125,12 @@ impl Room {
                 room.tell_later(later, said).await;
             }
         });
-        let mut answer = None;
         let mut patience = Patience::of(ANSWER_WITHIN);
+        let mut answer = None;
         patience.lasts_for(async { answer = (&mut receiver).await.ok() }).await;
-        answer
+        // From here on what comes is told later; what came just now is answered at once.
+        receiver.close();
+        answer.or_else(|| receiver.try_recv().ok())
     }
 
     async fn tell_later(&self, heard: Heard, said: Said) {

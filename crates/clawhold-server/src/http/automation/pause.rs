@@ -4,11 +4,11 @@ use axum::Json;
 use axum::extract::State;
 use clawhold_api::automation as wire;
 use clawhold_api::page::Nothing;
+use clawhold_core::State as Known;
 use clawhold_core::alert::AlertState;
 use clawhold_core::command::{Automate, PauseAutomation};
 use clawhold_core::limits;
 use clawhold_core::run::RunState;
-use clawhold_core::State as Known;
 
 use super::definition::automate;
 use crate::clock;

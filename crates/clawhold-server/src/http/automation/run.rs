@@ -7,13 +7,13 @@ use axum::extract::State;
 use axum::http::Uri;
 use clawhold_api::automation::definition as definition_wire;
 use clawhold_api::automation::run as wire;
+use clawhold_core::State as Known;
 use clawhold_core::answer::{Answer, Refusal};
 use clawhold_core::catalog::{Approval, Noun, Spec};
 use clawhold_core::command::{Automate, CancelRun, Decide, Param, ResetFix, ResumeRun, StartRun};
 use clawhold_core::operation::{Operation, PlannedStep};
 use clawhold_core::replica::Replica;
 use clawhold_core::run::{Origin, Run, RunState, StepRecord, StepState};
-use clawhold_core::State as Known;
 use clawhold_core::units::{RunId, Title};
 
 use super::condition::show_target;
@@ -367,18 +367,25 @@ fn waits_for(state: &Known, run: &Run) -> String {
     let step = run.steps.get(at).filter(|step| step.state == StepState::Waiting);
     let (Some(_), Some(planned)) = (step, run.plan.steps.get(at)) else { return String::new() };
     let number = run.cursor + 1;
-    match &planned.operation {
-        Operation::AgentJob { agent } => format!("agent {agent} to do step {number}"),
-        _ => format!("a person to confirm step {number}"),
+    if let Operation::AgentJob { agent } = &planned.operation {
+        return format!("agent {agent} to do step {number}");
     }
+    format!("a person to confirm step {number}")
 }
 
 fn asks(state: &Known, run: &Run) -> String {
     let known = state.automation().catalog().get(run.noun, &run.title);
-    let approval = known.map(|known| match &known.spec {
-        Spec::AutoFix(fix) => fix.approval.clone(),
-        _ => Approval::Auto,
+    let fix = known.and_then(|known| match &known.spec {
+        Spec::AutoFix(fix) => Some(fix),
+        Spec::Agent(_)
+        | Spec::Command(_)
+        | Spec::AlertRule(_)
+        | Spec::AlertRoute(_)
+        | Spec::Runbook(_)
+        | Spec::Channel(_)
+        | Spec::Source(_) => None,
     });
+    let approval = fix.map(|fix| fix.approval.clone());
     let (count, group) = match approval {
         Some(Approval::Ask { count, group }) => (count, group),
         Some(Approval::Auto | Approval::Never) | None => (1, None),

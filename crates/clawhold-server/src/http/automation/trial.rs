@@ -5,11 +5,11 @@ use std::time::Duration;
 use axum::extract::State;
 use clawhold_api::automation::definition as wire;
 use clawhold_api::error::Problem;
+use clawhold_core::State as Known;
 use clawhold_core::answer::{Answer, Refusal};
 use clawhold_core::catalog::{Approval, AutoFix, Channel, Definition, Noun, Source, Spec, Watch};
 use clawhold_core::command::{Automate, Post, StartRun};
 use clawhold_core::run::Target;
-use clawhold_core::State as Known;
 use clawhold_core::units::{MessageId, Text, Title};
 
 use super::condition::{all, find, show_target};
@@ -155,9 +155,11 @@ impl Room {
             reply_url: None,
         };
         let mut changes = self.handle.changes();
-        let written = self.write(call, automate(Automate::Post(post)), |_, answer| match answer {
-            Answer::Posted { message } => Ok(*message),
-            _ => Err(Rejected::broken("write a message")),
+        let written = self.write(call, automate(Automate::Post(post)), |_, answer| {
+            let Answer::Posted { message } = answer else {
+                return Err(Rejected::broken("write a message"));
+            };
+            Ok(*message)
         });
         let message = written.await?.body;
         let inbox = format!("message {message} is in the inbox");
@@ -249,6 +251,7 @@ pub(super) fn remarks(state: &Known, known: &Definition) -> (Vec<String>, Vec<St
         Spec::Channel(channel) => warnings.extend(about_secrets(channel)),
         Spec::Agent(_) | Spec::Source(_) => {}
     }
+    notes.extend(about_table(&known.spec));
     (warnings, notes)
 }
 
@@ -267,6 +270,27 @@ fn remark_fix(fix: &AutoFix, warnings: &mut Vec<String>, notes: &mut Vec<String>
                 .into(),
         );
     }
+}
+
+/// Says that a plan was made by an older table, which it keeps until its words are said again.
+fn about_table(spec: &Spec) -> Option<String> {
+    let made = match spec {
+        Spec::AutoFix(fix) => fix.plan.table,
+        Spec::Runbook(runbook) => runbook.plan.table,
+        Spec::Agent(_)
+        | Spec::Command(_)
+        | Spec::AlertRule(_)
+        | Spec::AlertRoute(_)
+        | Spec::Channel(_)
+        | Spec::Source(_) => return None,
+    };
+    let latest = clawhold_core::prose::TABLE;
+    (made != latest).then(|| {
+        format!(
+            "its plan was made by phrase table {made} and stays as it is; the latest is {latest}, \
+             and a change of its words uses it"
+        )
+    })
 }
 
 fn about_channel(state: &Known, title: &Title) -> Option<String> {

@@ -53,15 +53,34 @@ pub(crate) fn steps(plan: &[PlanStep]) -> Vec<String> {
     };
     let (names, arguments) = (width(|step| &step.operation), width(|step| &step.arguments));
     let number = plan.len().to_string().len();
-    plan.iter().map(|step| step_line(step, number, names, arguments)).collect()
+    let mut before = None;
+    let lines = plan.iter().map(|step| {
+        // A sentence that became several steps stands beside the first of them.
+        let again = before == Some(&step.sentence);
+        before = Some(&step.sentence);
+        let sentence = if again { "" } else { &step.sentence };
+        step_line(step, sentence, [number, names, arguments])
+    });
+    lines.collect()
 }
 
-fn step_line(step: &PlanStep, number: usize, names: usize, arguments: usize) -> String {
+/// Returns the sentences that steps came from, each once.
+fn sentences<'a>(plan: impl Iterator<Item = &'a PlanStep>) -> u64 {
+    let mut typed: Vec<&str> = plan.map(|step| step.sentence.as_str()).collect();
+    typed.dedup();
+    typed.len() as u64
+}
+
+/// Returns a step on a line; the widths are those of its number, operation and arguments.
+fn step_line(step: &PlanStep, sentence: &str, widths: [usize; 3]) -> String {
+    let [number, names, arguments] = widths;
     let mut line = format!("  {:>number$} ", step.number);
     if step.reading == Reading::NotUnderstood {
         line.push_str(&format!("? not understood: {}", quoted(&step.sentence)));
-        if !step.why.is_empty() {
-            line.push_str(&format!("   {}", step.why));
+        // What is near stands in lines of its own.
+        let why = step.why.split("; nearest: ").next().unwrap_or_default();
+        if !why.is_empty() {
+            line.push_str(&format!("   {why}"));
         }
         return line;
     }
@@ -69,8 +88,8 @@ fn step_line(step: &PlanStep, number: usize, names: usize, arguments: usize) -> 
     if arguments > 0 {
         line.push_str(&format!("  {:arguments$}", step.arguments));
     }
-    if !step.sentence.is_empty() {
-        line.push_str(&format!("  {}", quoted(&step.sentence)));
+    if !sentence.is_empty() {
+        line.push_str(&format!("  {}", quoted(sentence)));
     }
     match step.reading {
         Reading::Accepted => line.push_str("  (accepted)"),
@@ -118,9 +137,8 @@ fn instead(definition: &Definition, step: &PlanStep, asked: Asked) -> Vec<String
 
 /// Returns whether all was understood, in one sentence; none where there is nothing to understand.
 fn verdict(kind: Noun, plan: &[PlanStep]) -> Option<(Style, String)> {
-    let typed = plan.iter().filter(|step| step.reading != Reading::Exact);
-    let total = typed.count() as u64;
-    let missed = plan.iter().filter(|step| step.reading == Reading::NotUnderstood).count() as u64;
+    let total = sentences(plan.iter().filter(|step| step.reading != Reading::Exact));
+    let missed = sentences(plan.iter().filter(|step| step.reading == Reading::NotUnderstood));
     if total == 0 {
         return None;
     }

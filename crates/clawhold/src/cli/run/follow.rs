@@ -52,7 +52,7 @@ pub(super) fn next(run: &Run) -> String {
     let for_what = if run.waits_for.is_empty() {
         String::new()
     } else {
-        format!("it waits {}; ", run.waits_for)
+        format!("it waits for {}; ", run.waits_for)
     };
     if run.state == RunState::Asking {
         return format!("{for_what}`clawhold run approve {id}` lets it begin");
@@ -136,8 +136,8 @@ mod tests {
             run(RunState::Running, [StepState::Running, StepState::Pending], ""),
             run(RunState::Running, [StepState::Done, StepState::Running], ""),
             run(RunState::Running, [StepState::Done, StepState::Running], ""),
-            run(RunState::Running, [StepState::Done, StepState::Waiting], "for a person"),
-            run(RunState::Running, [StepState::Done, StepState::Waiting], "for a person"),
+            run(RunState::Running, [StepState::Done, StepState::Waiting], "a person"),
+            run(RunState::Running, [StepState::Done, StepState::Waiting], "a person"),
             run(RunState::Failed, [StepState::Done, StepState::Failed], ""),
         ] {
             let lines: Vec<String> = told.news(&run).into_iter().map(|(_, line)| line).collect();

@@ -49,7 +49,7 @@ fn read_sink(sink: &wire::Sink, bound: Option<&Sink>) -> Result<Sink, Rejected> 
         wire::Sink::Telegram { token, chat, base } => Sink::Telegram {
             token: secret("sink.token", token, kept.secret)?,
             chat: required("sink.chat", chat)?,
-            base: given(base.as_deref()).map(|base| read_base(base)).transpose()?,
+            base: given(base.as_deref()).map(read_base).transpose()?,
         },
         wire::Sink::Mail { server, from, to, password } => {
             convert::count("sink.to", to.len(), 1, clawhold_core::limits::LIST_MAX)?;
