@@ -131,6 +131,11 @@ fn settled(state: &State, _: &Definition, fix: &AutoFix, target: &Target) -> Opt
     let role = state.roles.get(role)?;
     let since = state.active.as_ref()?.since;
     let ended = role.ended().filter(|ended| ended.stamp.served >= since.served)?;
+    // A lease that was granted since then could be renewed all along.
+    let granted = role.history().find(|change| change.token == ended.token);
+    if granted.is_some_and(|granted| granted.stamp.position > since.position) {
+        return None;
+    }
     let settled = since.served.after(role.ttl_ms);
     let lapsed = fix.condition.target() == TargetKind::Role && role.is_lapsed();
     if !lapsed || ended.stamp.served >= settled || state.last.served >= settled {

@@ -36,16 +36,20 @@ struct World {
 impl World {
     fn new() -> Self {
         let mut world = Self { state: State::default(), now: HOUR };
+        world.take_over(1);
+        world
+    }
+
+    fn take_over(&mut self, epoch: u64) {
         let take_over = TakeOver {
-            epoch: Epoch(1),
+            epoch: Epoch(epoch),
             advertise: Text::default(),
             hold_ms: 3_000,
-            nonce: 1,
+            nonce: epoch,
             present: true,
             former_gone: true,
         };
-        world.ok(Command::TakeOver(take_over));
-        world
+        self.ok(Command::TakeOver(take_over));
     }
 
     fn ask(&mut self, command: Command) -> Result<Answer, Refusal> {
