@@ -2,6 +2,7 @@
 
 use alloc::borrow::ToOwned;
 mod fixes;
+mod random;
 mod runbooks;
 
 use alloc::boxed::Box;
@@ -99,6 +100,11 @@ impl World {
     fn acquire(&mut self, role: &str, session: SessionKey) -> Answer {
         let (role, stream) = (name(role), Some(name("events")));
         self.ok(Command::Acquire(Acquire { role, session, ttl_ms: None, wait: true, stream }))
+    }
+
+    fn acquire_or_not(&mut self, role: &str, session: SessionKey) -> Result<Answer, Refusal> {
+        let (role, wait) = (name(role), true);
+        self.ask(Command::Acquire(Acquire { role, session, ttl_ms: None, wait, stream: None }))
     }
 
     /// Lets the lease of a role lapse, as the active server would say.
