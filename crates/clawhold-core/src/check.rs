@@ -30,6 +30,7 @@ pub fn check(state: &State) -> Result<(), Broken> {
     state.jobs.check(&state.sessions).map_err(as_broken("jobs"))?;
     state.streams.check().map_err(as_broken("streams"))?;
     state.requests.check().map_err(as_broken("requests"))?;
+    state.automation.runs.check().map_err(as_broken("runs"))?;
     check_drained(state).map_err(as_broken("workers"))?;
     check_issued(state, position).map_err(as_broken("numbers"))
 }

@@ -7,6 +7,7 @@
 mod act;
 mod advance;
 mod backtest;
+mod check;
 mod confirm;
 mod consider;
 mod decision;

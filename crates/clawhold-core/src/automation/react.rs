@@ -155,6 +155,11 @@ impl State {
             let Spec::AutoFix(fix) = &known.spec else { continue };
             let kind = fix.condition.target();
             let near = touched.iter().filter(|target| target.kind() == kind);
+            // What does not hold and was not known to hold needs no second look.
+            let near = near.filter(|target| {
+                !self.automation.runs.instances.is_empty()
+                    || self.condition_holds(&fix.condition, target) == Truth::True
+            });
             looks.extend(near.map(|target| (known.title.clone(), target.clone())));
         }
         let jobs_moved = touched.iter().any(|target| target.kind() == TargetKind::Job);

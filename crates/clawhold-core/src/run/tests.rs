@@ -2,6 +2,7 @@
 
 use alloc::borrow::ToOwned;
 mod fixes;
+mod random;
 mod runbooks;
 
 use alloc::boxed::Box;
@@ -36,16 +37,20 @@ struct World {
 impl World {
     fn new() -> Self {
         let mut world = Self { state: State::default(), now: HOUR };
+        world.take_over(1);
+        world
+    }
+
+    fn take_over(&mut self, epoch: u64) {
         let take_over = TakeOver {
-            epoch: Epoch(1),
+            epoch: Epoch(epoch),
             advertise: Text::default(),
             hold_ms: 3_000,
-            nonce: 1,
+            nonce: epoch,
             present: true,
             former_gone: true,
         };
-        world.ok(Command::TakeOver(take_over));
-        world
+        self.ok(Command::TakeOver(take_over));
     }
 
     fn ask(&mut self, command: Command) -> Result<Answer, Refusal> {
@@ -95,6 +100,11 @@ impl World {
     fn acquire(&mut self, role: &str, session: SessionKey) -> Answer {
         let (role, stream) = (name(role), Some(name("events")));
         self.ok(Command::Acquire(Acquire { role, session, ttl_ms: None, wait: true, stream }))
+    }
+
+    fn acquire_or_not(&mut self, role: &str, session: SessionKey) -> Result<Answer, Refusal> {
+        let (role, wait) = (name(role), true);
+        self.ask(Command::Acquire(Acquire { role, session, ttl_ms: None, wait, stream: None }))
     }
 
     /// Lets the lease of a role lapse, as the active server would say.

@@ -128,6 +128,33 @@ fn a_role_without_standby_waits_for_one_at_no_cost() {
 }
 
 #[test]
+fn nothing_is_promoted_before_one_ttl_after_a_takeover_unless_the_lease_is_younger() {
+    let (mut world, _, _) = with_leader();
+    world.define("Promote Standby", Spec::AutoFix(promote_standby()));
+    // Three takeovers in which the holder was never heard of use up its grace.
+    for epoch in 2..6 {
+        world.now += 100;
+        world.take_over(epoch);
+    }
+    world.lapse("billing");
+    assert_eq!(world.last_reason("Promote Standby"), Some(Reason::Settling));
+    assert_eq!(world.holder("billing"), None);
+    world.pass(10_000);
+    assert!(world.holder("billing").is_some(), "it is looked at again once a ttl has passed");
+    // A lease that was granted after the takeover could be renewed all along.
+    world.take_over(6);
+    let role = name("search");
+    let (first, second) = (world.session("x", &[], 60_000), world.session("y", &[], 60_000));
+    for session in [first, second] {
+        let (role, wait) = (role.clone(), true);
+        let ttl_ms = Some(500);
+        world.ok(Command::Acquire(Acquire { role, session, ttl_ms, wait, stream: None }));
+    }
+    world.lapse("search");
+    assert_eq!(world.holder("search"), Some(second.id));
+}
+
+#[test]
 fn a_lost_session_is_a_lapse_too() {
     let (mut world, a, b) = with_leader();
     world.define("Promote Standby", Spec::AutoFix(promote_standby()));
