@@ -51,7 +51,7 @@ async fn a_grant_is_confirmed_by_a_beat_that_reports_it_before_it_is_acted_on() 
     let all: Vec<String> = server.all().iter().map(|r| r.path().to_owned()).collect();
     assert_eq!(all, ["/v1/sessions", "/v1/roles/indexer/acquire", "/v1/sessions/beat"]);
     let beat = &server.seen("/v1/sessions/beat")[0];
-    assert_eq!(beat.body["leads"], json!([{"role": "indexer", "token": 41}]));
+    assert_eq!(beat.body["leads"], json!([{"role": "indexer", "token": 41, "suspended": true}]));
     leader.commit(Step::new().position("files", 13)).await.unwrap();
     let commit = &server.seen("/v1/commit")[0].body;
     assert_eq!(commit["token"], 41);
