@@ -102,6 +102,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         beats.push(Beat {
             session: key,
             leads: Vec::new(),
+            suspended: Vec::new(),
             holds: Vec::new(),
             consumed: Vec::new(),
         });
