@@ -95,6 +95,10 @@ pub struct LeadClaim {
     pub role: String,
     /// The token it acts under.
     pub token: u64,
+    /// Whether it does not act at this moment, because the lease is not confirmed yet, or no more
+    /// in time, or about to be handed over: it asks whether the lease goes on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub suspended: bool,
 }
 
 /// A job under the claim that a session holds it by.

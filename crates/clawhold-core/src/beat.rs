@@ -16,6 +16,8 @@ pub struct Beat {
     pub session: SessionKey,
     /// The roles it believes to lead, each under a token.
     pub leads: Vec<(Name, Token)>,
+    /// Those of them for which it does not act at this moment and asks whether it still leads.
+    pub suspended: Vec<Name>,
     /// The jobs it holds, each under a claim.
     pub holds: Vec<(JobId, ClaimNumber)>,
     /// How far it has come with the stream of each role it stands by for.
@@ -96,6 +98,8 @@ pub struct Lead {
     pub token: Token,
     /// When the lease was last renewed, if it was.
     pub renewed: Option<Served>,
+    /// Whether it acts, or only asks whether it still leads.
+    pub acts: bool,
 }
 
 /// What may lapse.

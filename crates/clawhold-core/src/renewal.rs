@@ -67,7 +67,8 @@ impl Beats {
         for (role, token) in &beat.leads {
             let outcome = self.renew(state, now, session.id, role, *token);
             let renewed = matches!(outcome, LeadOutcome::Renewed { .. }).then_some(now);
-            report.leads.insert(role.clone(), Lead { token: *token, renewed });
+            let acts = !beat.suspended.contains(role);
+            report.leads.insert(role.clone(), Lead { token: *token, renewed, acts });
             leads.push(LeadAnswer { role: role.clone(), token: *token, outcome });
         }
         report.holds.extend(beat.holds.iter().copied());

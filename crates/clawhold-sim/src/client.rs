@@ -206,6 +206,7 @@ impl Client {
         Some(Beat {
             session: self.session?,
             leads: leads.into_iter().collect(),
+            suspended: Vec::new(),
             holds: self.held.iter().map(|claimed| (claimed.job, claimed.claim)).collect(),
             consumed: vec![(name("planner"), self.consumed), (name("billing"), self.consumed)],
         })

@@ -177,7 +177,11 @@ impl Belief {
     /// Returns the beat that reports all this.
     pub(super) fn beat(&self) -> Beat {
         let parts = self.parts();
-        let lead = |lease: &Arc<Lease>| LeadClaim { role: lease.role.clone(), token: lease.token };
+        let lead = |lease: &Arc<Lease>| LeadClaim {
+            role: lease.role.clone(),
+            token: lease.token,
+            suspended: lease.check().is_err(),
+        };
         let consumed =
             |(role, through): (&String, &u64)| Consumed { role: role.clone(), through: *through };
         Beat {

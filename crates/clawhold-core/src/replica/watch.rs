@@ -27,12 +27,16 @@ impl Replica {
     ///
     /// A holder that gave its role up, or from whom an operator took it, may have had a beat on
     /// its way: only a claim made after it was told counts. One whose lease lapsed had its own
-    /// deadline to tell it.
+    /// deadline to tell it. One that does not act and only asks whether it still leads believes
+    /// nothing.
     pub(super) fn watch_beliefs(&mut self, beat: &Beat, answer: &BeatAnswer) {
         for lead in &answer.leads {
             let LeadOutcome::Lost { latest } = lead.outcome else { continue };
             let session = beat.session.id;
-            if latest < lead.token || !self.is_overtaken(&lead.role, session, lead.token) {
+            let asks = beat.suspended.contains(&lead.role);
+            let overtaken =
+                latest >= lead.token && self.is_overtaken(&lead.role, session, lead.token);
+            if asks || !overtaken {
                 continue;
             }
             let key = (session, lead.role.clone(), lead.token);
@@ -58,7 +62,7 @@ impl Replica {
         if self.beats.told.len() > TOLD_MAX {
             self.beats.told.clear();
         }
-        for (role, token) in &beat.leads {
+        for (role, token) in beat.leads.iter().filter(|(role, _)| !beat.suspended.contains(role)) {
             let session = beat.session.id;
             let key = (session, role.clone(), *token);
             let served = self.served();
@@ -153,7 +157,7 @@ impl Replica {
         let report = self.beats.report(session);
         let after =
             report.zip(granted).filter(|(report, lease)| report.heard > lease.granted.served);
-        let claims = after.map(|(report, _)| report.leads.contains_key(role));
+        let claims = after.map(|(report, _)| report.leads.get(role).is_some_and(|lead| lead.acts));
         let heard_ago_ms = report.map(|report| self.served().since(report.heard));
         (Seen::Former { claims, heard_ago_ms }, claims == Some(false))
     }

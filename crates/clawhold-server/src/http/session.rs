@@ -110,6 +110,9 @@ fn read_beat(body: &wire::Beat) -> Result<Beat, Rejected> {
     let leads = body.leads.iter().enumerate().map(|(at, lead)| {
         Ok((convert::name(&format!("leads[{at}].role"), &lead.role)?, Token(lead.token)))
     });
+    let suspended = body.leads.iter().enumerate().filter(|(_, lead)| lead.suspended);
+    let suspended =
+        suspended.map(|(at, lead)| convert::name(&format!("leads[{at}].role"), &lead.role));
     let consumed = body.consumed.iter().enumerate().map(|(at, one)| {
         let role = convert::name(&format!("consumed[{at}].role"), &one.role)?;
         Ok((role, EventNumber(one.through)))
@@ -118,6 +121,7 @@ fn read_beat(body: &wire::Beat) -> Result<Beat, Rejected> {
     Ok(Beat {
         session: convert::session("session", &body.session)?,
         leads: leads.collect::<Result<_, Rejected>>()?,
+        suspended: suspended.collect::<Result<_, Rejected>>()?,
         holds: holds.collect(),
         consumed: consumed.collect::<Result<_, Rejected>>()?,
     })

@@ -75,6 +75,9 @@ struct Over {
     /// Refuse unless this is the latest token
     #[arg(long, value_name = "N", conflicts_with = "ask")]
     token: Option<u64>,
+    /// Hand it over at once, whatever the holder does; this is what happens anyway
+    #[arg(long, conflicts_with = "ask")]
+    now: bool,
     /// Ask the holder to finish and hand over, and wait for it
     #[arg(long)]
     ask: bool,

@@ -154,7 +154,7 @@ fn a_role_is_handed_over_in_one_step_and_its_token_rises() {
     assert_eq!(causes, ["acquired", "handed over"]);
     let beat = Beat {
         session: ana,
-        leads: vec![LeadClaim { role: "indexer".to_owned(), token: first }],
+        leads: vec![LeadClaim { role: "indexer".to_owned(), token: first, suspended: false }],
         holds: vec![],
         consumed: vec![],
     };
