@@ -1,7 +1,8 @@
 //! The way out of a worker.
 //!
 //! The order is: the drain is told to the server and intake stops, what was not begun goes back,
-//! handlers get until shortly before the deadline and are told to stop, what is left goes back.
+//! handlers are told of the drain, get until shortly before the deadline and are told to stop, what
+//! is left goes back. So whoever watches from the server sees a worker leave before its jobs do.
 
 use std::future::Future;
 use std::time::Duration;
@@ -35,6 +36,8 @@ pub(super) struct Leaving {
     /// Whether the worker leaves by its own will, which no order takes back.
     is_own: bool,
     notice: Option<JoinHandle<Noticed>>,
+    /// What handlers are told once the server knows.
+    order: Option<DrainOrder>,
     /// When a claim that is still under way is dropped.
     last_claim_ms: u64,
     progress: Progress,
@@ -58,7 +61,7 @@ impl Leaving {
         let margin_ms = (total_ms / 10).clamp(MARGIN_MS.0, MARGIN_MS.1);
         let last_claim_ms = clock.now_ms().saturating_add(ms_of(LAST_CLAIM));
         let progress = Progress::Finishing;
-        Self { deadline_ms, margin_ms, is_own, notice: None, last_claim_ms, progress }
+        Self { deadline_ms, margin_ms, is_own, notice: None, order: None, last_claim_ms, progress }
     }
 
     /// Tells whether no job comes in any more.
@@ -111,8 +114,8 @@ impl Crew<'_> {
         leaving.progress = Progress::Noticing;
         leaving.notice =
             Some(tokio::spawn(notice(self.session.clone(), within, reason.to_owned())));
+        leaving.order = Some(DrainOrder { deadline_ms, reason: reason.to_owned() });
         self.leaving = Some(leaving);
-        self.drain.send_replace(Some(DrainOrder { deadline_ms, reason: reason.to_owned() }));
     }
 
     /// Takes in a drain that the server ordered, or took back.
@@ -153,7 +156,16 @@ impl Crew<'_> {
                 self.claiming.abort_all();
             }
         }
+        self.tell_handlers();
         self.return_ready();
+    }
+
+    /// Tells the handlers of the drain, once.
+    fn tell_handlers(&mut self) {
+        let order = self.leaving.as_mut().and_then(|leaving| leaving.order.take());
+        if order.is_some() {
+            self.drain.send_replace(order);
+        }
     }
 
     /// Returns the time until the next step of the way out.
@@ -183,6 +195,7 @@ impl Crew<'_> {
         }
         match progress {
             Progress::Noticing | Progress::Finishing => {
+                self.tell_handlers();
                 self.return_ready();
                 self.stop_handlers();
             }

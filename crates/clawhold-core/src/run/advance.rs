@@ -181,9 +181,9 @@ impl State {
         if run.steps[at].state == StepState::Waiting { by_wall >= limit } else { elapsed >= limit }
     }
 
-    /// Looks at the run again when its step's time is over.
+    /// Looks at the run again when time alone brings its step on, or is over.
     fn look_at_run(&mut self, step: &Step, run: &Run, at: usize) {
-        let until = step.stamp.at.after(run.timeout_ms(at));
+        let until = step.stamp.at.after(run.look_ms(at));
         self.automation.runs.due.insert((until, Due::Run(run.id)));
     }
 
@@ -202,7 +202,8 @@ impl State {
         let Some(started) = run.steps.get(at).and_then(|record| record.started) else { return };
         // What counts time served may have longer to go than the wall clock says.
         let passed = self.last.served.since(started.served);
-        let left = run.timeout_ms(at).saturating_sub(passed).max(100);
+        let look = Some(run.look_ms(at)).filter(|look| passed < *look);
+        let left = look.unwrap_or_else(|| run.timeout_ms(at)).saturating_sub(passed).max(100);
         self.automation.runs.due.insert((step.stamp.at.after(left), Due::Run(id)));
     }
 
@@ -378,6 +379,20 @@ impl State {
 }
 
 impl Run {
+    /// Returns the milliseconds after which time alone brings a step on; those that it may take
+    /// when it waits for something else.
+    fn look_ms(&self, at: usize) -> u64 {
+        let timeout_ms = self.timeout_ms(at);
+        let operation = self.plan.steps.get(at).map(|planned| &planned.operation);
+        if let Some(
+            Operation::WaitFor { ms: own_ms } | Operation::ReturnHeld { within_ms: own_ms, .. },
+        ) = operation
+        {
+            return timeout_ms.min(*own_ms);
+        }
+        timeout_ms
+    }
+
     /// Returns the milliseconds that a step may take.
     #[must_use]
     pub fn timeout_ms(&self, at: usize) -> u64 {

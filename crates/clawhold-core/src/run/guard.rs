@@ -145,12 +145,13 @@ fn enabled(_: &State, known: &Definition, _: &AutoFix, _: &Target) -> Option<Blo
 
 /// A lease that ran out because a server had just taken over and nobody could renew is no reason.
 /// The grace of a takeover sees to that; only a lease that three takeovers in a row have seen
-/// unconfirmed can lapse sooner. A lease that was granted since is as good as any.
+/// unconfirmed can lapse sooner.
 fn settled(state: &State, _: &Definition, fix: &AutoFix, target: &Target) -> Option<Block> {
     let Target::Role(role) = target else { return None };
     let role = state.roles.get(role)?;
     let since = state.active.as_ref()?.since;
     let ended = role.ended().filter(|ended| ended.stamp.served >= since.served)?;
+    // A lease that was granted since then could be renewed all along.
     let granted_since = role.history().any(|change| {
         change.token == ended.token
             && change.stamp.position > since.position

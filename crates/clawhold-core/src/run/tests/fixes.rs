@@ -465,3 +465,34 @@ fn a_channel_is_told_in_the_words_of_the_template() {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
 }
+
+#[test]
+fn a_lapse_just_after_a_takeover_settles_first_unless_the_lease_was_granted_since() {
+    let mut world = World::new();
+    world.define("Promote Standby", Spec::AutoFix(promote_standby()));
+    let (a, b) = (world.session("a", &[], 60_000), world.session("b", &[], 60_000));
+    let acquire = |session| {
+        let role = name("billing");
+        Command::Acquire(Acquire { role, session, ttl_ms: Some(1_000), wait: true, stream: None })
+    };
+    world.ok(acquire(a));
+    world.ok(acquire(b));
+    world.lapse("billing");
+    assert_eq!(world.holder("billing"), Some(b.id), "a second after the first server began");
+
+    world.ok(acquire(a));
+    world.pass(HOUR);
+    world.ok(Command::TakeOver(TakeOver {
+        epoch: Epoch(2),
+        advertise: Text::default(),
+        hold_ms: 3_000,
+        nonce: 2,
+        present: true,
+        former_gone: true,
+    }));
+    world.lapse("billing");
+    assert_eq!(world.holder("billing"), None);
+    assert_eq!(world.last_reason("Promote Standby"), Some(Reason::Settling));
+    world.pass(crate::limits::TTL_MS_DEFAULT);
+    assert_eq!(world.holder("billing"), Some(a.id));
+}

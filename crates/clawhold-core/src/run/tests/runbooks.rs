@@ -151,3 +151,27 @@ fn a_job_for_an_agent_is_evidence_and_decides_nothing() {
     assert!(run.steps[0].output.last().unwrap().as_str().contains("approved, run it"));
     assert_eq!(world.state.jobs().job(job.id).unwrap().state, JobState::Completed);
 }
+
+#[test]
+fn a_step_that_waits_for_time_goes_on_when_it_is_over_and_no_later() {
+    let mut world = World::new();
+    let worker = world.session("w-1", &["mail"], 10_000);
+    world.enqueue("mail", 2);
+    world.claim(worker, "mail", 2);
+    let steps = [
+        Operation::WaitFor { ms: 3_000 },
+        Operation::ReturnHeld { worker: Subject::Run, within_ms: 5_000 },
+    ];
+    world.define("Give Back", runbook(steps));
+    let param = [("worker", "w-1")];
+    world.automate(Automate::StartRun(start(Noun::Runbook, "Give Back", &param)));
+    world.pass(2_999);
+    assert_eq!(world.runs()[0].steps[0].state, StepState::Running);
+    world.pass(1);
+    assert_eq!(world.runs()[0].steps[1].state, StepState::Running);
+    world.pass(4_999);
+    assert_eq!(world.runs()[0].returned.len(), 2);
+    assert_eq!(world.runs()[0].steps[1].state, StepState::Running, "the worker may still finish");
+    world.pass(1);
+    assert_eq!(world.runs()[0].state, RunState::Succeeded);
+}

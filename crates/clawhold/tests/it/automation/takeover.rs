@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
 
 use clawhold_client::Client;
 use clawhold_client::api::automation::run::{Run, RunState, StepState};
@@ -118,6 +119,7 @@ fn a_wait_goes_on_at_the_next_server_for_what_is_left_of_it() {
         --step 'queue.resume queue=q'";
     paste(&place, &format!("{PAUSING} {more}"));
     paste(&place, "openclaw run /pausing");
+    let since = Instant::now();
     step_is(&first, "Pausing", 2, StepState::Running);
 
     first.kill();
@@ -127,6 +129,7 @@ fn a_wait_goes_on_at_the_next_server_for_what_is_left_of_it() {
         &run,
         &["notify.send", "queue.pause", "wait.for", "notify.send", "queue.resume"],
     );
+    assert!(since.elapsed() < Duration::from_secs(15), "{:?}", since.elapsed());
     let client = second.client();
     assert_eq!((inbox(&client, "#before").len(), inbox(&client, "#after").len()), (1, 1));
     assert!(block_on(client.queue("q")).unwrap().paused.is_none());
