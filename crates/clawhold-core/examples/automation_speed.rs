@@ -246,10 +246,9 @@ fn open(
         agent: None,
         place: Text::default(),
     };
-    match server.ask(Command::OpenSession(command))? {
-        Answer::Opened(key) => Ok(key),
-        other => Err(format!("{other:?}").into()),
-    }
+    let answer = server.ask(Command::OpenSession(command))?;
+    let Answer::Opened(key) = answer else { return Err(format!("{answer:?}").into()) };
+    Ok(key)
 }
 
 fn define(server: &mut Server, title: &str, spec: Spec) -> Result<(), Box<dyn Error>> {

@@ -142,6 +142,9 @@ pub const TARGETS_MAX: usize = 20_000;
 pub const MAX_RUNS_MAX: u32 = 10_000;
 /// Milliseconds that an approval waits for an answer when nothing is said: 30 minutes.
 pub const APPROVAL_MS_DEFAULT: u64 = 1_800_000;
+/// Milliseconds that a worker has to hand back its jobs itself when nothing is said: time for its
+/// programs to stop in good order and leave a checkpoint.
+pub const HAND_BACK_MS_DEFAULT: u64 = 10_000;
 /// Milliseconds that a step may take when nothing is said.
 pub const STEP_MS_DEFAULT: u64 = 30_000;
 /// Milliseconds that a person or an agent has for a step when nothing is said: 24 hours.

@@ -11,7 +11,7 @@ use crate::limits;
 use crate::request::check_range;
 use crate::run::{Belief, Due, Run, RunState};
 use crate::state::{State, Step};
-use crate::units::{RunId, Title};
+use crate::units::{RunId, Text, Title};
 
 impl State {
     /// Lets no run start of itself. Those under way go on.
@@ -83,6 +83,7 @@ impl State {
         match noun {
             Noun::AutoFix => {
                 self.void_asking(step, title);
+                self.end_blocks(step, title);
                 let runs = &mut self.automation.runs;
                 let gone = self.automation.catalog.get(noun, title).is_none();
                 if gone {
@@ -103,6 +104,15 @@ impl State {
             Noun::AlertRule => self.begin_sweep(step),
             Noun::Channel => self.channel_changed(step, title),
             Noun::Agent | Noun::Command | Noun::AlertRoute | Noun::Runbook | Noun::Source => {}
+        }
+    }
+
+    /// Ends the alerts that say that a fix was kept from running: it is another fix now.
+    fn end_blocks(&mut self, step: &mut Step, title: &Title) {
+        let told = self.automation.runs.instances(title).filter(|(_, one)| one.told);
+        let names: Vec<Text> = told.map(|(target, _)| self.name_of(target)).collect();
+        for name in names {
+            self.clear_blocked(step, title, &name);
         }
     }
 

@@ -41,7 +41,8 @@ impl Automation {
 
     /// Tells whether a lapse of this role's lease leaves it vacant, for a fix or a person to
     /// decide. Whether the condition of the fix holds is looked at once the role is vacant.
-    pub(crate) fn withholds(&self, role: &Role) -> bool {
+    #[must_use]
+    pub fn withholds(&self, role: &Role) -> bool {
         match role.promotion {
             Promotion::Native => false,
             Promotion::Policy => true,

@@ -1,3 +1,5 @@
+//! Messages on their way: order, retries, doubt, dead letters.
+
 use std::format;
 use std::string::String;
 use std::vec::Vec;

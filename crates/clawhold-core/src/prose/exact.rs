@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use super::line::{ExactTrouble, Line, Shortest};
 use super::near;
 use crate::condition::Condition;
+use crate::limits;
 use crate::operation::{Check, Operation, PlannedStep, Reading, Show};
 use crate::units::Text;
 
@@ -107,7 +108,8 @@ fn operation(
         "worker.resume_intake" => Operation::ResumeIntake { worker: worker()? },
         "worker.stop" => Operation::StopWorker { worker: worker()? },
         "job.return_held" => {
-            let within_ms = line.span_ms("within", Shortest::Zero)?.unwrap_or(0);
+            let within_ms =
+                line.span_ms("within", Shortest::Zero)?.unwrap_or(limits::HAND_BACK_MS_DEFAULT);
             Operation::ReturnHeld { worker: worker()?, within_ms }
         }
         "job.place_returned" => Operation::PlaceReturned { queue: queue()? },

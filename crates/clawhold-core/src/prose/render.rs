@@ -4,6 +4,7 @@ use core::fmt;
 
 use super::line::{needs_quotes, quoted, span};
 use crate::condition::Condition;
+use crate::limits;
 use crate::operation::{Check, Detector, OnFail, Operation, PlannedStep, Show, Subject};
 
 impl fmt::Display for Operation {
@@ -23,7 +24,11 @@ impl fmt::Display for Operation {
             | Self::StopWorker { worker } => subject(f, "worker", worker),
             Self::ReturnHeld { worker, within_ms } => {
                 subject(f, "worker", worker)?;
-                if *within_ms > 0 { write!(f, " within={}", span(*within_ms)) } else { Ok(()) }
+                match *within_ms {
+                    limits::HAND_BACK_MS_DEFAULT => Ok(()),
+                    0 => f.write_str(" within=0s"),
+                    within_ms => write!(f, " within={}", span(within_ms)),
+                }
             }
             Self::PlaceReturned { queue }
             | Self::PauseQueue { queue }

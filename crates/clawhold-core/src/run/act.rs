@@ -70,7 +70,9 @@ impl State {
                 None => Outcome::Failed("the run is about nothing that it could wait for".into()),
             }),
             Operation::Confirm => {
-                Ok(Outcome::Person(format!("a person confirms it: `run confirm {}`", run.id)))
+                let sentence = run.plan.steps[at].sentence.as_str();
+                let id = run.id;
+                Ok(Outcome::Person(format!("a person confirms {sentence:?}: `run confirm {id}`")))
             }
             Operation::AgentJob { agent } => self.act_agent(step, run, agent, at, first),
             Operation::Webhook { channel } => Ok(self.act_webhook(step, run, channel, at, first)),
@@ -410,7 +412,21 @@ impl State {
         push_json(&mut payload, sentence);
         payload.push_str(",\"agent\":");
         push_json(&mut payload, agent.as_str());
-        payload.push_str(&format!(",\"run\":{},\"step\":{}}}", run.id, at + 1));
+        payload.push_str(&format!(",\"run\":{},\"step\":{}", run.id, at + 1));
+        let params = &run.params;
+        let job = params.job.map(|job| format!("{job}"));
+        let about = [
+            ("role", params.role.as_ref().map(Name::as_str)),
+            ("worker", params.worker_label.as_ref().map(Name::as_str)),
+            ("queue", params.queue.as_ref().map(Name::as_str)),
+            ("job", job.as_deref()),
+        ];
+        for (key, value) in about {
+            let Some(value) = value else { continue };
+            payload.push_str(&format!(",\"{key}\":"));
+            push_json(&mut payload, value);
+        }
+        payload.push('}');
         let key = format!("run {} step {} try {}", run.id, at + 1, run.steps[at].attempts);
         Ok(NewJob {
             queue,

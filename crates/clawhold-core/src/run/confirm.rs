@@ -131,8 +131,8 @@ impl State {
                 lease.ttl_ms / 3
             )),
             Some(ago) => Outcome::wait(format!(
-                "{holder} renewed {name} {ago} ms ago; while it lives, `role hand-over {name}` \
-                 asks it to hand over"
+                "{holder} renewed {name} {ago} ms ago; while it lives, `role hand-over {name} \
+                 --ask` asks it to hand over"
             )),
             None => {
                 let why = format!("{holder} was not heard of since the last takeover");

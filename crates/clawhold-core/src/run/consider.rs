@@ -136,7 +136,9 @@ impl State {
             self.automation.runs.storms.insert(known.title.clone(), step.stamp.at);
         }
         self.look_again(&known.title, target, block.free_at);
-        let quiet = matches!(block.reason, Reason::ObserveOnly | Reason::TargetBusy) || just_ended;
+        let refused = self.instance(&known.title, target).is_some_and(|one| one.refused.is_some());
+        let quiet = matches!(block.reason, Reason::ObserveOnly | Reason::TargetBusy);
+        let quiet = quiet || just_ended || refused;
         let untold = self.instance(&known.title, target).is_some_and(|known| !known.told);
         if untold && !quiet {
             self.say_blocked(step, known, target, &block);

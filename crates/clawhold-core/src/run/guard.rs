@@ -52,6 +52,15 @@ impl Block {
     }
 }
 
+/// Milliseconds of rest after a run that left its condition as it was; doubled each time.
+const REST_MS: u64 = 60_000;
+/// The longest such rest.
+const REST_MS_MAX: u64 = 3_600_000;
+/// Milliseconds within which so many runs on one target look like a cycle.
+const CYCLE_MS: u64 = 10_000;
+/// See [`CYCLE_MS`].
+const CYCLE_RUNS: usize = 3;
+
 type Check = fn(&State, &Definition, &AutoFix, &Target) -> Option<Block>;
 
 /// The checks, in the order in which they are made.
@@ -86,6 +95,17 @@ impl State {
             .iter()
             .map(|(name, check)| Checked { name, block: check(self, known, fix, target) });
         checked.collect()
+    }
+
+    /// Returns what keeps a fix from running that no override sets aside: there is nobody to
+    /// promote.
+    pub(crate) fn in_vain(
+        &self,
+        fix: &AutoFix,
+        known: &Definition,
+        target: &Target,
+    ) -> Option<Block> {
+        standby(self, known, fix, target)
     }
 
     /// Tells whether people are asked before a fix runs, and how many must agree.
@@ -132,8 +152,12 @@ fn settled(state: &State, _: &Definition, fix: &AutoFix, target: &Target) -> Opt
     let since = state.active.as_ref()?.since;
     let ended = role.ended().filter(|ended| ended.stamp.served >= since.served)?;
     // A lease that was granted since then could be renewed all along.
-    let granted = role.history().find(|change| change.token == ended.token);
-    if granted.is_some_and(|granted| granted.stamp.position > since.position) {
+    let granted_since = role.history().any(|change| {
+        change.token == ended.token
+            && change.stamp.position > since.position
+            && change.stamp.position < ended.stamp.position
+    });
+    if granted_since {
         return None;
     }
     let settled = since.served.after(role.ttl_ms);
@@ -228,14 +252,44 @@ fn cooldown(state: &State, known: &Definition, fix: &AutoFix, target: &Target) -
     let own = instance.and_then(|instance| instance.last_end);
     let any = state.automation.runs.last_ends.get(&known.title).copied();
     let last = if fix.cooldown.per_rule { any } else { own };
-    let rested = last.map(|last| last.after(rest_ms)).filter(|_| rest_ms > 0);
-    let refused = instance.and_then(|instance| instance.refused);
-    let refused = refused.map(|at| at.after(rest_ms.max(REFUSED_MS)));
-    let free_at = rested.max(refused).filter(|free| state.last.at < *free)?;
-    let left_s = free_at.0.saturating_sub(state.last.at.0).div_ceil(1_000);
-    let of = if fix.cooldown.per_rule { "the fix" } else { "this target" };
-    let detail = format!("cooldown of {of}: {left_s} s of {} s left", rest_ms / 1_000);
-    Some(Block::new(Reason::Cooldown, detail).until(free_at))
+    let now = state.last.at;
+    let rested = last.map(|last| last.after(rest_ms)).filter(|free| now < *free);
+    if let Some(free_at) = rested.filter(|_| rest_ms > 0) {
+        let left_s = free_at.0.saturating_sub(now.0).div_ceil(1_000);
+        let of = if fix.cooldown.per_rule { "the fix" } else { "this target" };
+        let detail = format!("cooldown of {of}: {left_s} s of {} s left", rest_ms / 1_000);
+        return Some(Block::new(Reason::Cooldown, detail).until(free_at));
+    }
+    let instance = instance?;
+    let refused = instance.refused.map(|at| at.after(rest_ms.max(REFUSED_MS)));
+    if let Some(free_at) = refused.filter(|free| now < *free) {
+        let detail = "people said no, or nothing, a moment ago".into();
+        return Some(Block::new(Reason::Cooldown, detail).until(free_at));
+    }
+    rest(instance, now)
+}
+
+/// A run that leaves its condition as it is does not follow itself at once, and a fix that brings
+/// its own condition about is slowed down: the rest doubles from one minute to one hour.
+fn rest(instance: &Instance, now: Timestamp) -> Option<Block> {
+    let since = instance.since?.at;
+    let starts = &instance.starts;
+    let in_vain = starts.iter().rev().take_while(|at| **at >= since).count();
+    let lately = starts.iter().rev().take_while(|at| at.after(CYCLE_MS) > now).count();
+    let (count, why) = if in_vain > 0 {
+        (in_vain, "its runs leave the condition as it is")
+    } else if lately >= CYCLE_RUNS {
+        (lately + 1 - CYCLE_RUNS, "it brings its own condition about, or others do")
+    } else {
+        return None;
+    };
+    let doubled = u32::try_from(count - 1).unwrap_or(u32::MAX).min(6);
+    let rest_ms = (REST_MS << doubled).min(REST_MS_MAX);
+    let free_at = starts.back()?.after(rest_ms);
+    (now < free_at).then(|| {
+        let detail = format!("{why}: it rests {} min", rest_ms / 60_000);
+        Block::new(Reason::Cooldown, detail).until(free_at)
+    })
 }
 
 fn budget(state: &State, known: &Definition, fix: &AutoFix, target: &Target) -> Option<Block> {

@@ -45,13 +45,15 @@ impl State {
         let mut target = None;
         let params = if let Spec::AutoFix(fix) = &known.spec {
             let found = self.fix_target(fix.condition.target(), command)?;
+            let limit = |block: Block| Refusal::Blocked {
+                reason: block.reason,
+                detail: block.detail.into(),
+                free_at: block.free_at,
+            };
             if command.override_reason.is_none() {
-                let limit = |block: Block| Refusal::Blocked {
-                    reason: block.reason,
-                    detail: block.detail.into(),
-                    free_at: block.free_at,
-                };
                 self.blocked(&known, &found).map_or(Ok(()), |block| Err(limit(block)))?;
+            } else if let Some(block) = self.in_vain(fix, &known, &found) {
+                return Err(limit(block));
             }
             let params = self.params_of(&found);
             target = Some(found);
@@ -207,7 +209,7 @@ impl State {
     fn check_may_decide(&self, run: &Run, actor: &Name) -> Result<u32, Refusal> {
         let refuse = |why: String| Refusal::NotAllowed { actor: actor.clone(), why: why.into() };
         if run.votes.iter().any(|vote| vote.actor == *actor) {
-            return Err(refuse("they have said so already; another person must".into()));
+            return Err(refuse("they have said so already; another person must, with a token of their own or from a chat".into()));
         }
         let known = self.automation.catalog.get(run.noun, &run.title);
         let Some(Spec::AutoFix(fix)) = known.map(|known| &known.spec) else { return Ok(1) };

@@ -8,7 +8,7 @@ use super::guard::Block;
 use crate::alert::Raised;
 use crate::catalog::{Definition, Grouping, Severity, Spec};
 use crate::outbox::Draft;
-use crate::run::{Run, RunState, StepState, Target};
+use crate::run::{Reason, Run, RunState, StepState, Target};
 use crate::state::{State, Step};
 use crate::units::{MessageId, Text, Title};
 
@@ -62,7 +62,9 @@ impl State {
             format!("More: openclaw auto-fix history {:?}", title.as_str()),
         ]
         .into();
-        if asks {
+        if block.reason == Reason::NoStandby {
+            lines[3] = format!("Start a standby: openclaw lead {name} --standby -- CMD");
+        } else if asks {
             lines.insert(4, format!("Or: openclaw role hand-over {name} --now"));
         }
         let said = format!("{title} did not run for {kind} {name}.");
@@ -139,7 +141,7 @@ impl State {
             key: Text::cut(&format!("run/{}/ask", run.id)),
             ..blank()
         };
-        self.tell_channels(step, &run.notify, &draft);
+        self.tell_channels(step, &somewhere(run), &draft);
     }
 
     /// Says that a step waits for a person.
@@ -167,7 +169,7 @@ impl State {
             key: Text::cut(&format!("run/{}/wait/{at}", run.id)),
             ..blank()
         };
-        self.tell_channels(step, &run.notify, &draft);
+        self.tell_channels(step, &somewhere(run), &draft);
     }
 
     /// Says how a run ended: one message a channel.
@@ -302,6 +304,11 @@ impl State {
     }
 }
 
+/// Returns the channels of a run, or the one for what nobody named a channel for.
+fn somewhere(run: &Run) -> Vec<Title> {
+    if run.notify.is_empty() { [blank().channel].into() } else { run.notify.clone() }
+}
+
 fn done_lines(run: &Run) -> Vec<Text> {
     let done = run.steps.iter().filter(|record| record.state == StepState::Done);
     done.flat_map(|record| record.output.iter().cloned()).collect()
@@ -340,5 +347,5 @@ fn grouping(target: &Target) -> Option<Grouping> {
 /// Returns a time of day, UTC.
 pub(crate) fn clock(at_ms: u64) -> String {
     let seconds = at_ms / 1_000 % 86_400;
-    format!("{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60)
+    format!("{:02}:{:02}:{:02} UTC", seconds / 3_600, seconds / 60 % 60, seconds % 60)
 }

@@ -27,6 +27,7 @@ pub(super) fn promoter(state: &State, role: &Role) -> Promoter {
     let native = || Promoter { who: Some("the lapse itself".to_owned()), ..Promoter::default() };
     let promoter = match (role.promotion, fix(state, role)) {
         (Promotion::Native, _) | (Promotion::Auto, None) => native(),
+        (Promotion::Auto, _) if !state.automation().withholds(role) => native(),
         (Promotion::Policy, None) => {
             return nobody("its promotion is policy, and no auto-fix in force promotes for it");
         }

@@ -32,7 +32,7 @@ use crate::text::quoted;
 
 pub(crate) use body::{How, NewName, flag, list, list_if};
 pub(crate) use history::difference;
-pub(crate) use plan::{Asked, plan};
+pub(crate) use plan::{Asked, plan, said};
 
 /// The verbs that every noun has, with examples of its own.
 macro_rules! verbs {

@@ -1,3 +1,5 @@
+//! What each detector finds, and what it does not.
+
 use std::format;
 use std::string::String;
 use std::vec::Vec;

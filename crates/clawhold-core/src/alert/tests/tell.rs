@@ -1,3 +1,5 @@
+//! Who is told of an alert, when, and when not.
+
 use std::format;
 use std::string::String;
 use std::vec::Vec;

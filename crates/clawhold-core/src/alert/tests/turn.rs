@@ -1,3 +1,5 @@
+//! How alerts turn: windows, recovery, flapping, limits.
+
 use std::collections::BTreeMap;
 use std::format;
 use std::string::String;

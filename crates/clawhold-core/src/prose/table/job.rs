@@ -59,7 +59,7 @@ pub(in crate::prose) const PHRASES: &[(&str, &str)] = &[
 ];
 
 fn return_held(marks: Marks<'_>) -> Vec<Operation> {
-    let within_ms = marks.span_ms().unwrap_or(0);
+    let within_ms = marks.span_ms().unwrap_or(limits::HAND_BACK_MS_DEFAULT);
     Vec::from([Operation::ReturnHeld { worker: marks.subject("worker"), within_ms }])
 }
 

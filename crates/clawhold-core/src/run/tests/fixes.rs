@@ -345,6 +345,41 @@ fn a_fix_that_brings_its_own_condition_about_is_cut_off() {
 }
 
 #[test]
+fn a_run_that_leaves_its_condition_as_it_is_does_not_follow_itself_at_once() {
+    let mut world = World::new();
+    let tell = Operation::Notify { channel: None, text: Some(Text::cut("the queue is long")) };
+    world.define("Tell", Spec::AutoFix(fix("queue.depth > 0", plan([tell]))));
+    world.enqueue("mail", 1);
+    for _ in 0..3_600 {
+        world.pass(1_000);
+    }
+    // After 1, 2, 4, 8, 16 and 32 minutes.
+    assert_eq!(world.runs().len(), 6);
+    assert_eq!(world.last_reason("Tell"), Some(Reason::Cooldown));
+}
+
+#[test]
+fn nobody_is_promoted_by_force_where_nobody_stands_by_and_it_costs_no_run() {
+    let mut world = World::new();
+    let a = world.session("a", &[], 10_000);
+    world.acquire("billing", a);
+    world.define("Promote Standby", Spec::AutoFix(promote_standby()));
+    world.lapse("billing");
+    let mut by_hand = start(Noun::AutoFix, "Promote Standby", &[("target", "billing")]);
+    by_hand.override_reason = Some(Text::cut("now"));
+    let refused = world.ask(Command::Automate(Box::new(Automate::StartRun(by_hand))));
+    assert!(matches!(refused, Err(Refusal::Blocked { reason: Reason::NoStandby, .. })));
+    let told = world.state.automation().outbox().list(MessageId(0)).next().unwrap();
+    let lines: Vec<&str> = told.lines.iter().map(Text::as_str).collect();
+    assert!(
+        lines.contains(&"Start a standby: openclaw lead billing --standby -- CMD"),
+        "{lines:?}"
+    );
+    let b = world.session("b", &[], 10_000);
+    assert!(matches!(world.acquire("billing", b), Answer::Granted(_)));
+}
+
+#[test]
 fn many_targets_at_once_stop_a_disruptive_fix_before_the_first() {
     let mut world = World::new();
     let stop = fix("worker.held_jobs == 0", plan([Operation::StopWorker { worker: Subject::Run }]));

@@ -31,12 +31,12 @@ fn every_operation_is_written_in_the_exact_form_and_read_back() {
 #[test]
 fn the_trigger_and_the_run_name_the_same_and_quotes_name_a_name() {
     let form = |text: &str| exact(text, no_condition).unwrap().to_string();
-    let returned = "job.return_held worker=run within=10s timeout=1m on_fail=continue";
+    let returned = "job.return_held worker=run within=20s timeout=1m on_fail=continue";
     assert_eq!(
         form("job.return_held worker=trigger.worker within=10000ms timeout=60s on_fail=continue"),
         returned
     );
-    assert_eq!(form("job.return_held within=10s timeout=1m on_fail=continue"), returned);
+    assert_eq!(form("job.return_held within=20s timeout=1m on_fail=continue"), returned);
     assert_eq!(form("worker.stop worker=\"run\""), "worker.stop worker=\"run\"");
     assert_eq!(form("worker.stop on_fail=stop"), "worker.stop worker=run");
     let step = exact("manual.confirm text=\"Look at the \\\"books\\\"\"", no_condition).unwrap();

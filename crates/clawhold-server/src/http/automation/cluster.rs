@@ -54,7 +54,7 @@ impl Room {
             let cluster = match catalog.get(Noun::Source, title) {
                 None => Err(format!(
                     "not connected: there is no such source; \
-                     `source add \"{title}\" --url URL` connects it"
+                     `source add \"{title}\"` makes it this cluster, --url URL another one"
                 )),
                 Some(known) if !known.enabled => Err("not connected: it is disabled".to_owned()),
                 Some(known) => {

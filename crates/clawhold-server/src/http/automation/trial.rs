@@ -309,7 +309,8 @@ fn about_source(state: &Known, title: &Title) -> Option<String> {
     let known = state.automation().catalog().get(Noun::Source, title).is_some();
     (!known).then(|| {
         format!(
-            "source {title:?} is not connected; `source add \"{title}\" --url URL` connects it",
+            "source {title:?} is not connected; `source add \"{title}\"` makes it this cluster, \
+             --url URL another one",
             title = title.as_str()
         )
     })

@@ -48,10 +48,9 @@ pub(crate) fn plan(mut reply: Reply, definition: &Definition, asked: Asked) -> R
 /// Returns each step on a line, the operations and their arguments aligned.
 pub(crate) fn steps(plan: &[PlanStep]) -> Vec<String> {
     let known = || plan.iter().filter(|step| step.reading != Reading::NotUnderstood);
-    let width = |part: fn(&PlanStep) -> &str| {
-        known().map(|step| part(step).chars().count()).max().unwrap_or(0)
-    };
-    let (names, arguments) = (width(|step| &step.operation), width(|step| &step.arguments));
+    let names = known().map(|step| step.operation.chars().count()).max().unwrap_or(0);
+    let said = known().map(|step| said(&step.arguments).chars().count());
+    let arguments = said.max().unwrap_or(0);
     let number = plan.len().to_string().len();
     let mut before = None;
     let lines = plan.iter().map(|step| {
@@ -62,6 +61,12 @@ pub(crate) fn steps(plan: &[PlanStep]) -> Vec<String> {
         step_line(step, sentence, [number, names, arguments])
     });
     lines.collect()
+}
+
+/// Returns the arguments that say something; whom the run is about is found when it starts.
+pub(crate) fn said(arguments: &str) -> String {
+    let words = arguments.split(' ').filter(|word| !word.ends_with("=run"));
+    words.collect::<Vec<&str>>().join(" ")
 }
 
 /// Returns the sentences that steps came from, each once.
@@ -86,7 +91,7 @@ fn step_line(step: &PlanStep, sentence: &str, widths: [usize; 3]) -> String {
     }
     line.push_str(&format!("{:names$}", step.operation));
     if arguments > 0 {
-        line.push_str(&format!("  {:arguments$}", step.arguments));
+        line.push_str(&format!("  {:arguments$}", said(&step.arguments)));
     }
     if !sentence.is_empty() {
         line.push_str(&format!("  {}", quoted(sentence)));
@@ -157,6 +162,16 @@ fn verdict(kind: Noun, plan: &[PlanStep]) -> Option<(Style, String)> {
                 | Noun::Channel
                 | Noun::Source => "The rest is not done.",
             }
+        );
+        return Some((Style::Warn, text));
+    }
+    let accepted = sentences(plan.iter().filter(|step| step.reading == Reading::Accepted));
+    if accepted > 0 {
+        let text = format!(
+            "{} of {} taken as the nearest operation, as you accepted; what that does not say is \
+             left out.",
+            accepted,
+            counted(total, "sentence"),
         );
         return Some((Style::Warn, text));
     }

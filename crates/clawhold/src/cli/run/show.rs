@@ -1,6 +1,7 @@
 //! A run as it is shown: what it is, and each step with what it did.
 
 use crate::api::automation::run::{Run, RunState, RunStep, StepState};
+use crate::cli::definition;
 use crate::failure::Failure;
 use crate::output::{Reply, Style};
 use crate::table::Sheet;
@@ -104,8 +105,9 @@ fn steps(mut reply: Reply, step: &RunStep) -> Reply {
 /// Returns the line of a step, and those of what it found when that is more than one.
 pub(super) fn step_lines(step: &RunStep) -> Vec<(Style, String)> {
     let mut line = format!("  {} {}", step.number, step.operation);
-    if !step.arguments.is_empty() {
-        line.push_str(&format!("  {}", step.arguments));
+    let said = definition::said(&step.arguments);
+    if !said.is_empty() {
+        line.push_str(&format!("  {said}"));
     }
     line.push_str(&format!("  {}", step.state.as_str()));
     if step.attempts > 1 {

@@ -24,16 +24,16 @@ fn a_runbook_is_added_changed_and_switched() {
             there is no runbook
             $ clawhold runbook add --name Rebalance --trigger '/runbook rebalance' --tags queue --steps 'Stop the leaving worker from taking new work. Hand back its held jobs.'
             runbook "Rebalance" (v1)  trigger /runbook rebalance  tags queue
-              1 worker.stop_intake  worker=run  "Stop the leaving worker from taking new work."
-              2 job.return_held     worker=run  "Hand back its held jobs."
+              1 worker.stop_intake  "Stop the leaving worker from taking new work."
+              2 job.return_held     "Hand back its held jobs."
             All 2 sentences understood. Nothing was left out.
             $ clawhold runbook edit Rebalance --tags queue,night --trigger '/rebalance'
             + tags: night
             - trigger: /runbook rebalance
             + trigger: /rebalance
             runbook "Rebalance" (v2)  trigger /rebalance  tags queue, night
-              1 worker.stop_intake  worker=run  "Stop the leaving worker from taking new work."
-              2 job.return_held     worker=run  "Hand back its held jobs."
+              1 worker.stop_intake  "Stop the leaving worker from taking new work."
+              2 job.return_held     "Hand back its held jobs."
             All 2 sentences understood. Nothing was left out.
             $ clawhold runbook edit Rebalance --tags queue,night
             runbook "Rebalance" (v2) says that already; nothing changed
@@ -75,20 +75,20 @@ fn a_runbook_is_reverted_and_removed() {
         expect![[r#"
             $ clawhold runbook add --name Rebalance --trigger '/runbook rebalance' --tags queue --steps 'Stop the leaving worker from taking new work. Hand back its held jobs.'
             runbook "Rebalance" (v1)  trigger /runbook rebalance  tags queue
-              1 worker.stop_intake  worker=run  "Stop the leaving worker from taking new work."
-              2 job.return_held     worker=run  "Hand back its held jobs."
+              1 worker.stop_intake  "Stop the leaving worker from taking new work."
+              2 job.return_held     "Hand back its held jobs."
             All 2 sentences understood. Nothing was left out.
             $ clawhold runbook edit Rebalance --tags queue,night
             + tags: night
             runbook "Rebalance" (v2)  trigger /runbook rebalance  tags queue, night
-              1 worker.stop_intake  worker=run  "Stop the leaving worker from taking new work."
-              2 job.return_held     worker=run  "Hand back its held jobs."
+              1 worker.stop_intake  "Stop the leaving worker from taking new work."
+              2 job.return_held     "Hand back its held jobs."
             All 2 sentences understood. Nothing was left out.
             $ clawhold runbook revert Rebalance --to 1
             - tags: night
             runbook "Rebalance" (v3)  trigger /runbook rebalance  tags queue
-              1 worker.stop_intake  worker=run  "Stop the leaving worker from taking new work."
-              2 job.return_held     worker=run  "Hand back its held jobs."
+              1 worker.stop_intake  "Stop the leaving worker from taking new work."
+              2 job.return_held     "Hand back its held jobs."
             All 2 sentences understood. Nothing was left out.
             $ clawhold runbook show Rebalance
             runbook   Rebalance
@@ -98,8 +98,8 @@ fn a_runbook_is_reverted_and_removed() {
             tags      queue
             steps     Stop the leaving worker from taking new work. Hand back its held jobs.
 
-              1 worker.stop_intake  worker=run  "Stop the leaving worker from taking new work."
-              2 job.return_held     worker=run  "Hand back its held jobs."
+              1 worker.stop_intake  "Stop the leaving worker from taking new work."
+              2 job.return_held     "Hand back its held jobs."
             All 2 sentences understood. Nothing was left out.
             $ clawhold runbook revert Rebalance --to 77
             ! error: there is no version 77
@@ -207,7 +207,7 @@ fn an_auto_fix_is_changed_only_in_what_is_named() {
             $ clawhold auto-fix add --name Back --condition 'worker.leaving = true and worker.held_jobs > 0' --step 'job.return_held worker=trigger.worker' --approval auto --max-runs '20 per day' --max-runs '3 per hour' --cooldown 5m --notify '#ops-alerts'
             auto-fix "Back" (v1)  approval auto  max-runs 20 per day, 3 per hour  cooldown 5m  notify #ops-alerts
               when worker.leaving = true and worker.held_jobs > 0
-              1 job.return_held  worker=run
+              1 job.return_held
             note: #ops-alerts is read with `inbox list --channel "#ops-alerts"`; `channel add "#ops-alerts"` binds a sink to it
             $ clawhold auto-fix edit Back --cooldown '5m per rule' --observe
             - cooldown: 5m
@@ -216,7 +216,7 @@ fn an_auto_fix_is_changed_only_in_what_is_named() {
             + observe: true
             auto-fix "Back" (v2)  approval auto  max-runs 20 per day, 3 per hour  cooldown 5m per rule  notify #ops-alerts  observe only
               when worker.leaving = true and worker.held_jobs > 0
-              1 job.return_held  worker=run
+              1 job.return_held
             note: #ops-alerts is read with `inbox list --channel "#ops-alerts"`; `channel add "#ops-alerts"` binds a sink to it
             $ clawhold auto-fix edit Back --observe=false --notify '' --approval ask:2 --approval-expiry 1h
             - approval: auto
@@ -228,7 +228,7 @@ fn an_auto_fix_is_changed_only_in_what_is_named() {
             + observe: false
             auto-fix "Back" (v3)  approval ask:2  max-runs 20 per day, 3 per hour  cooldown 5m per rule
               when worker.leaving = true and worker.held_jobs > 0
-              1 job.return_held  worker=run
+              1 job.return_held
             $ clawhold auto-fix show Back
             auto-fix         Back
             in force         yes
@@ -239,12 +239,12 @@ fn an_auto_fix_is_changed_only_in_what_is_named() {
             max runs         20 per day, 3 per hour
             cooldown         5m per rule
 
-              1 job.return_held  worker=run
+              1 job.return_held
 
             left: 20 of 20 per day left, 3 of 3 per hour left
             $ clawhold auto-fix test Back
             0 of 0 targets of kind worker would get a run
-              1 job.return_held  worker=run
+              1 job.return_held
             $ clawhold auto-fix reset Back
             auto-fix "Back" may run again
         "##]],

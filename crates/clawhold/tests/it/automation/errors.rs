@@ -145,16 +145,16 @@ fn what_is_not_understood_is_told_with_the_flag_that_accepts_the_nearest() {
         expect![[r#"
             $ clawhold runbook add --name Odd --steps 'Stop the leaving worker from taking new work. Quiesce the worker. Place every returned job.'
             runbook "Odd" (v1)
-              1 worker.stop_intake  worker=run  "Stop the leaving worker from taking new work."
+              1 worker.stop_intake  "Stop the leaving worker from taking new work."
               2 ? not understood: "Quiesce the worker."   unknown word: Quiesce
                   nearest: worker.stop_intake worker=run  ("Stop the worker from taking new work.")   use: clawhold runbook edit "Odd" --accept 2=1
                   kept as a step that a person confirms
-              3 job.place_returned  queue=run   "Place every returned job."
+              3 job.place_returned  "Place every returned job."
             2 of 3 sentences understood. A person confirms the rest.
             $ clawhold runbook edit Odd --accept 2=1
             runbook "Odd" (v2)
-              1 worker.stop_intake  worker=run  "Stop the leaving worker from taking new work."
-              2 job.place_returned  queue=run   "Place every returned job."
+              1 worker.stop_intake  "Stop the leaving worker from taking new work."
+              2 job.place_returned  "Place every returned job."
             All 2 sentences understood. Nothing was left out.
             $ clawhold runbook add --name Shown --dry-run --steps 'Quiesce the worker.'
             runbook "Shown"
@@ -169,7 +169,7 @@ fn what_is_not_understood_is_told_with_the_flag_that_accepts_the_nearest() {
             $ clawhold auto-fix add --name Half --condition 'worker.leaving = true' --action 'Hand every held job back. Then sing a song.' --approval auto
             auto-fix "Half" (v1)  approval auto
               when worker.leaving = true
-              1 job.return_held  worker=run  "Hand every held job back."
+              1 job.return_held  "Hand every held job back."
               2 ? not understood: "Then sing a song."   unknown words: sing, song; several of its parts are not understood; write a sentence for each
                   kept as a step that a person confirms
             1 of 2 sentences understood. It asks for approval until every sentence is understood.

@@ -27,10 +27,10 @@ fn a_command_answers_in_a_shell_from_each_of_its_sources() {
             would promote  the lapse itself, but not now: nobody stands by
             $ clawhold command add --name 'leader holder' --trigger /leader --source 'Here, AWS Production' --message 'Show which worker currently holds the lease.'
             command "leader holder" (v1)  trigger /leader  source "Here", "AWS Production"
-              1 show.holder  role=run  "Show which worker currently holds the lease."
+              1 show.holder  "Show which worker currently holds the lease."
             The sentence is understood. Nothing was left out.
-            warning: source "Here" is not connected; `source add "Here" --url URL` connects it
-            warning: source "AWS Production" is not connected; `source add "AWS Production" --url URL` connects it
+            warning: source "Here" is not connected; `source add "Here"` makes it this cluster, --url URL another one
+            warning: source "AWS Production" is not connected; `source add "AWS Production"` makes it this cluster, --url URL another one
             $ clawhold source add Here
             source "Here" (v1)  url this server
             $ clawhold run /leader
@@ -38,7 +38,7 @@ fn a_command_answers_in_a_shell_from_each_of_its_sources() {
             billing: held by nobody, the last token was 0
 
             AWS Production:
-            not connected: there is no such source; `source add "AWS Production" --url URL` connects it
+            not connected: there is no such source; `source add "AWS Production"` makes it this cluster, --url URL another one
         "#]],
     );
     let ran = place.json("run /leader");
@@ -95,7 +95,7 @@ fn a_fix_that_asks_for_approval_runs_when_somebody_agrees() {
     let place = Place::new();
     let served = place.serve("");
     let add = "auto-fix add --name Back --condition 'worker.leaving = true' \
-               --step 'job.return_held worker=trigger.worker' --approval ask --notify '#ops'";
+               --step 'job.return_held worker=trigger.worker within=0s' --approval ask --notify '#ops'";
     assert_eq!(place.run(add).code, 0);
     assert_eq!(place.run("job add mail --text hello").code, 0);
     block_on(async {
@@ -142,8 +142,8 @@ fn a_run_says_what_it_needs_to_know_and_never_guesses() {
         expect![[r#"
             $ clawhold runbook add --name Rebalance --trigger '/runbook rebalance' --steps 'Stop the leaving worker from taking new work. Hand back its held jobs.'
             runbook "Rebalance" (v1)  trigger /runbook rebalance
-              1 worker.stop_intake  worker=run  "Stop the leaving worker from taking new work."
-              2 job.return_held     worker=run  "Hand back its held jobs."
+              1 worker.stop_intake  "Stop the leaving worker from taking new work."
+              2 job.return_held     "Hand back its held jobs."
             All 2 sentences understood. Nothing was left out.
             $ clawhold run '/runbook rebalance'
             ! error: which worker?
@@ -284,7 +284,7 @@ fn who_promotes_for_a_role_is_set_and_shown() {
             $ clawhold auto-fix add --name Promote --condition 'lease.expired == true' --action 'Promote the warm standby.' --approval auto --max-runs '6 per day'
             auto-fix "Promote" (v1)  approval auto  max-runs 6 per day
               when lease.expired == true
-              1 lease.promote_standby  role=run  "Promote the warm standby."
+              1 lease.promote_standby  "Promote the warm standby."
             The sentence is understood. Nothing was left out.
             note: it promotes: while its own limits block it, the role stays vacant and a critical alert says so; `role set ROLE --promotion native` never waits for it
             $ clawhold role show billing

@@ -41,9 +41,9 @@ fn each_of_the_eight_commands_is_taken_and_says_what_became_of_each_sentence() {
         expect![[r##"
             $ openclaw command add --name "leader holder" --trigger "/lead
             command "leader holder" (v1)  trigger /leader  source "AWS Production"
-              1 show.holder  role=run  "Show which worker currently holds the lease, when the lease expires, and the token value, so a handoff can be read without guessing who is active."
+              1 show.holder  "Show which worker currently holds the lease, when the lease expires, and the token value, so a handoff can be read without guessing who is active."
             The sentence is understood. Nothing was left out.
-            warning: source "AWS Production" is not connected; `source add "AWS Production" --url URL` connects it
+            warning: source "AWS Production" is not connected; `source add "AWS Production"` makes it this cluster, --url URL another one
             $ openclaw alert-rule add --name "Two Active Leaders" --group-
             alert-rule "Two Active Leaders" (v1)  severity critical  group-by role  window 5m
               1 two_leaders  "Alert when two workers report themselves as the active leader in the same window, because duplicated actions from two leaders are hard to merge afterwards"
@@ -51,17 +51,17 @@ fn each_of_the_eight_commands_is_taken_and_says_what_became_of_each_sentence() {
             $ openclaw auto-fix add --name "Promote Standby" --condition "
             auto-fix "Promote Standby" (v1)  approval auto  max-runs 6 per day  cooldown 15m  notify #ops-info
               when lease.expired == true
-              1 lease.promote_standby  role=run  "Promote the warm standby by acquiring the lease with a token higher than any seen, then resume from the recorded position so nothing is processed twice or missed"
-              2 stream.resume          role=run
+              1 lease.promote_standby  "Promote the warm standby by acquiring the lease with a token higher than any seen, then resume from the recorded position so nothing is processed twice or missed"
+              2 stream.resume
             The sentence is understood. Nothing was left out.
             note: it promotes: while its own limits block it, the role stays vacant and a critical alert says so; `role set ROLE --promotion native` never waits for it
             note: #ops-info is read with `inbox list --channel "#ops-info"`; `channel add "#ops-info"` binds a sink to it
             $ openclaw runbook add --name "Hand Off Leadership" --trigger
             runbook "Hand Off Leadership" (v1)  trigger /runbook handoff  tags automation, leadership
-              1 check.not_renewed     role=run  "Confirm the lease is not being renewed."
-              2 lease.acquire         role=run  "Acquire the lease with a higher token."
-              3 stream.resume         role=run  "Resume from the recorded position."
-              4 check.stopped_acting  role=run  "Confirm the previous leader has stopped acting."
+              1 check.not_renewed     "Confirm the lease is not being renewed."
+              2 lease.acquire         "Acquire the lease with a higher token."
+              3 stream.resume         "Resume from the recorded position."
+              4 check.stopped_acting  "Confirm the previous leader has stopped acting."
             All 4 sentences understood. Nothing was left out.
             $ openclaw agent edit "DevOps Monitor" --append-message "When
             there was no agent "DevOps Monitor"; it is made, and told this:
@@ -74,17 +74,17 @@ fn each_of_the_eight_commands_is_taken_and_says_what_became_of_each_sentence() {
             $ openclaw auto-fix add --name "Return Held Jobs" --condition
             auto-fix "Return Held Jobs" (v1)  approval auto  max-runs 20 per day  cooldown 5m  notify #ops-alerts
               when worker.leaving = true and worker.held_jobs > 0
-              1 job.return_held   worker=run  "Hand every held job back before the worker stops, then confirm the queue owns each one."
-              2 check.queue_owns  worker=run
+              1 job.return_held   "Hand every held job back before the worker stops, then confirm the queue owns each one."
+              2 check.queue_owns
             The sentence is understood. Nothing was left out.
             note: #ops-alerts is read with `inbox list --channel "#ops-alerts"`; `channel add "#ops-alerts"` binds a sink to it
             $ openclaw runbook add --name "Rebalance Workers" --trigger "/
             runbook "Rebalance Workers" (v1)  trigger /runbook rebalance  tags development, queue
-              1 worker.stop_intake  worker=run  "Stop the leaving worker from taking new work."
-              2 job.return_held     worker=run  "Hand back its held jobs."
-              3 job.place_returned  queue=run   "Place every returned job."
-              4 check.one_owner     queue=run   "Confirm each job has exactly one owner."
-              5 queue.admit_new     queue=run   "Then admit new work."
+              1 worker.stop_intake  "Stop the leaving worker from taking new work."
+              2 job.return_held     "Hand back its held jobs."
+              3 job.place_returned  "Place every returned job."
+              4 check.one_owner     "Confirm each job has exactly one owner."
+              5 queue.admit_new     "Then admit new work."
             All 5 sentences understood. Nothing was left out.
         "##]],
     );
@@ -162,8 +162,8 @@ fn show_tells_the_truth_about_what_acts() {
             cooldown         15m
             notify           #ops-info
 
-              1 lease.promote_standby  role=run  "Promote the warm standby by acquiring the lease with a token higher than any seen, then resume from the recorded position so nothing is processed twice or missed"
-              2 stream.resume          role=run
+              1 lease.promote_standby  "Promote the warm standby by acquiring the lease with a token higher than any seen, then resume from the recorded position so nothing is processed twice or missed"
+              2 stream.resume
             The sentence is understood. Nothing was left out.
 
             left: 6 of 6 per day left
@@ -177,10 +177,10 @@ fn show_tells_the_truth_about_what_acts() {
             tags      automation, leadership
             steps     Confirm the lease is not being renewed. Acquire the lease with a higher token. Resume from the recorded position. Confirm the previous leader has stopped acting.
 
-              1 check.not_renewed     role=run  "Confirm the lease is not being renewed."
-              2 lease.acquire         role=run  "Acquire the lease with a higher token."
-              3 stream.resume         role=run  "Resume from the recorded position."
-              4 check.stopped_acting  role=run  "Confirm the previous leader has stopped acting."
+              1 check.not_renewed     "Confirm the lease is not being renewed."
+              2 lease.acquire         "Acquire the lease with a higher token."
+              3 stream.resume         "Resume from the recorded position."
+              4 check.stopped_acting  "Confirm the previous leader has stopped acting."
             All 4 sentences understood. Nothing was left out.
         "##]],
     );
@@ -217,9 +217,9 @@ fn show_tells_the_truth_about_what_only_tells() {
             source    AWS Production
             message   Show which worker currently holds the lease, when the lease expires, and the token value, so a handoff can be read without guessing who is active.
 
-              1 show.holder  role=run  "Show which worker currently holds the lease, when the lease expires, and the token value, so a handoff can be read without guessing who is active."
+              1 show.holder  "Show which worker currently holds the lease, when the lease expires, and the token value, so a handoff can be read without guessing who is active."
             The sentence is understood. Nothing was left out.
-            warning: source "AWS Production" is not connected; `source add "AWS Production" --url URL` connects it
+            warning: source "AWS Production" is not connected; `source add "AWS Production"` makes it this cluster, --url URL another one
             $ openclaw agent show 'DevOps Monitor'
             agent     DevOps Monitor
             in force  yes
@@ -270,10 +270,10 @@ fn the_flags_of_the_other_lessons_are_taken_as_well() {
             note: #ops-info is read with `inbox list --channel "#ops-info"`; `channel add "#ops-info"` binds a sink to it
             $ openclaw command add --name "queue depth" --trigger "/queues
             command "queue depth" (v1)  trigger /queues  source "AWS Production", "Staging"  announced to #ops-info
-              1 show.queue  queue=run  "Show the queues."
+              1 show.queue  "Show the queues."
             The sentence is understood. Nothing was left out.
-            warning: source "AWS Production" is not connected; `source add "AWS Production" --url URL` connects it
-            warning: source "Staging" is not connected; `source add "Staging" --url URL` connects it
+            warning: source "AWS Production" is not connected; `source add "AWS Production"` makes it this cluster, --url URL another one
+            warning: source "Staging" is not connected; `source add "Staging"` makes it this cluster, --url URL another one
             note: #ops-info is read with `inbox list --channel "#ops-info"`; `channel add "#ops-info"` binds a sink to it
             $ openclaw alert-route list
             NAME             IN FORCE  VERSION  SAYS                TELLS
@@ -289,10 +289,10 @@ fn the_flags_of_the_other_lessons_are_taken_as_well() {
             announced to  #ops-info
             channel       slack
 
-              1 show.queue  queue=run  "Show the queues."
+              1 show.queue  "Show the queues."
             The sentence is understood. Nothing was left out.
-            warning: source "AWS Production" is not connected; `source add "AWS Production" --url URL` connects it
-            warning: source "Staging" is not connected; `source add "Staging" --url URL` connects it
+            warning: source "AWS Production" is not connected; `source add "AWS Production"` makes it this cluster, --url URL another one
+            warning: source "Staging" is not connected; `source add "Staging"` makes it this cluster, --url URL another one
             note: #ops-info is read with `inbox list --channel "#ops-info"`; `channel add "#ops-info"` binds a sink to it
         "##]],
     );
