@@ -205,7 +205,8 @@ fn bound(
     mut params: Vec<Param>,
     subject: Option<&'static str>,
 ) -> Result<Vec<Param>, Rejected> {
-    for word in rest {
+    // As the shell's own form has it: `/runbook rebalance --param worker=w-3`.
+    for word in rest.iter().filter(|word| *word != "--param") {
         let (name, text) = match word.split_once('=') {
             Some((name, text)) => (name, text),
             None => {
