@@ -126,7 +126,7 @@ fn untrusting() -> HttpsConnector<HttpConnector> {
 }
 
 /// Returns the address that `url` names, without credentials in it.
-fn address(url: &str) -> Option<Uri> {
+pub(crate) fn address(url: &str) -> Option<Uri> {
     let uri: Uri = url.parse().ok()?;
     let known = matches!(uri.scheme_str(), Some("http" | "https"));
     let host = uri.host().is_some_and(|host| !host.is_empty());

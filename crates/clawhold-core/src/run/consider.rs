@@ -139,7 +139,9 @@ impl State {
         let refused = self.instance(&known.title, target).is_some_and(|one| one.refused.is_some());
         let quiet = matches!(block.reason, Reason::ObserveOnly | Reason::TargetBusy);
         let quiet = quiet || just_ended || refused;
-        let untold = self.instance(&known.title, target).is_some_and(|known| !known.told);
+        let instance = self.instance(&known.title, target);
+        let told_of = instance.and_then(|one| one.decided.as_ref()).map(|last| last.reason);
+        let untold = instance.is_some_and(|one| !one.told || told_of != Some(block.reason));
         if untold && !quiet {
             self.say_blocked(step, known, target, &block);
         }

@@ -82,7 +82,13 @@ impl State {
     /// Returns the first thing that keeps a fix from running on a target now.
     pub(crate) fn blocked(&self, known: &Definition, target: &Target) -> Option<Block> {
         let Spec::AutoFix(fix) = &known.spec else { return None };
-        CHECKS.iter().find_map(|(_, check)| check(self, known, fix, target))
+        let block = CHECKS.iter().find_map(|(_, check)| check(self, known, fix, target))?;
+        if block.reason != Reason::Cooldown {
+            return Some(block);
+        }
+        // Of two limits the one that holds longer is the one to know.
+        let spent = budget(self, known, fix, target).filter(|spent| spent.free_at > block.free_at);
+        Some(spent.unwrap_or(block))
     }
 
     /// Returns every check of a fix and a target, and what it comes to now. Nothing is counted.
@@ -327,8 +333,14 @@ fn standby(state: &State, _: &Definition, fix: &AutoFix, target: &Target) -> Opt
 }
 
 fn mode(_: &State, _: &Definition, fix: &AutoFix, _: &Target) -> Option<Block> {
-    let observes = fix.mode == Mode::Observe || fix.approval == Approval::Never;
-    observes.then(|| Block::new(Reason::ObserveOnly, "it only observes: it would have run".into()))
+    let detail = if fix.mode == Mode::Observe {
+        "it only observes: it would have run"
+    } else if fix.approval == Approval::Never {
+        "its approval is `never`: it runs by hand only, with --override"
+    } else {
+        return None;
+    };
+    Some(Block::new(Reason::ObserveOnly, detail.into()))
 }
 
 fn used(starts: &VecDeque<Timestamp>, limit: &MaxRuns, now: Timestamp) -> u32 {

@@ -298,6 +298,17 @@ impl State {
     }
 }
 
+impl Params {
+    /// Tells whether both are about the same role, worker, queue or job.
+    pub(crate) fn meets(&self, other: &Self) -> bool {
+        let same_role = self.role.is_some() && self.role == other.role;
+        let same_worker = self.worker.is_some() && self.worker == other.worker;
+        let same_queue = self.queue.is_some() && self.queue == other.queue;
+        let same_job = self.job.is_some() && self.job == other.job;
+        same_role || same_worker || same_queue || same_job
+    }
+}
+
 impl Run {
     /// Tells whether it is of a fix.
     pub(crate) fn is_of_fix(&self) -> bool {

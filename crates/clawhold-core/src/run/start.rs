@@ -63,7 +63,11 @@ impl State {
                 let (reason, detail) = (Reason::Disabled, "it is disabled".into());
                 return Err(Refusal::Blocked { reason, detail, free_at: None });
             }
-            self.find_params(&plan, &command.params)?
+            let params = self.find_params(&plan, &command.params)?;
+            if command.override_reason.is_none() && plan.acts() {
+                self.check_free(&params)?;
+            }
+            params
         };
         let mut run = self.new_run(step, &known, target.as_ref(), params);
         run.plan = plan;
@@ -77,6 +81,19 @@ impl State {
             self.note_holds(step, &known.title, target);
         }
         Ok(Answer::Run { run: self.launch(step, run) })
+    }
+
+    /// Checks that no other run changes what this one is about.
+    fn check_free(&self, params: &Params) -> Result<(), Refusal> {
+        let live = self.automation.runs.live.values();
+        let mut acting = live.filter(|run| run.state == RunState::Running && run.plan.acts());
+        let Some(run) = acting.find(|run| run.params.meets(params)) else { return Ok(()) };
+        let (id, title) = (run.id, &run.title);
+        let detail = format!(
+            "run {id} of {title} is under way there; wait for it, or `clawhold run cancel {id}`"
+        );
+        let (reason, detail) = (Reason::TargetBusy, detail.into());
+        Err(Refusal::Blocked { reason, detail, free_at: None })
     }
 
     fn check_room_for_run(&self) -> Result<(), Refusal> {

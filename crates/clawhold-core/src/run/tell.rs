@@ -56,16 +56,16 @@ impl State {
             ),
             format!("Left as is: {}", self.left_as_is(target)),
             format!(
-                "Run now: openclaw auto-fix run {:?} --target {name} --override --reason \"...\"",
+                "Run now: clawhold auto-fix run {:?} --target {name} --override --reason \"...\"",
                 title.as_str()
             ),
-            format!("More: openclaw auto-fix history {:?}", title.as_str()),
+            format!("More: clawhold auto-fix history {:?}", title.as_str()),
         ]
         .into();
         if block.reason == Reason::NoStandby {
-            lines[3] = format!("Start a standby: openclaw lead {name} --standby -- CMD");
+            lines[3] = format!("Start a standby: clawhold lead {name} --standby -- CMD");
         } else if asks {
-            lines.insert(4, format!("Or: openclaw role hand-over {name} --now"));
+            lines.insert(4, format!("Or: clawhold role hand-over {name} --now"));
         }
         let said = format!("{title} did not run for {kind} {name}.");
         let notify = fix.notify.clone();
@@ -111,7 +111,7 @@ impl State {
         let name = self.name_of(target);
         let (title, name) = (&run.title, name.as_str());
         let summary = format!("{title} failed {failures} times in a row for {name} and is tripped");
-        let reset = format!("openclaw auto-fix reset {:?} --target {name}", title.as_str());
+        let reset = format!("clawhold auto-fix reset {:?} --target {name}", title.as_str());
         let raised = Raised {
             title: built_in(TRIPPED),
             group: Text::cut(&format!("{title}/{name}")),
@@ -131,8 +131,8 @@ impl State {
         lines.insert(0, format!("Condition: {}", run.evidence.as_str()));
         let until = run.answer_by.map_or_else(String::new, |until| clock(until.0));
         lines.push(format!("{count} must agree by {until}, while the condition holds"));
-        lines.push(format!("Yes: openclaw run approve {}", run.id));
-        lines.push(format!("No: openclaw run reject {} --reason \"...\"", run.id));
+        lines.push(format!("Yes: clawhold run approve {}", run.id));
+        lines.push(format!("No: clawhold run reject {} --reason \"...\"", run.id));
         let draft = Draft {
             severity: Severity::Warning,
             title: Text::cut(&format!("{} asks to run{about}", run.title)),
@@ -152,8 +152,8 @@ impl State {
         }
         let lines = [
             planned.sentence.as_str().into(),
-            format!("Done: openclaw run confirm {}", run.id),
-            format!("Not done: openclaw run reject {} --reason \"...\"", run.id),
+            format!("Done: clawhold run confirm {}", run.id),
+            format!("Not done: clawhold run reject {} --reason \"...\"", run.id),
         ];
         let draft = Draft {
             severity: Severity::Warning,
@@ -193,7 +193,7 @@ impl State {
         if let Some(reason) = &run.override_reason {
             lines.push(format!("Limits were set aside: {}", reason.as_str()));
         }
-        lines.push(format!("More: openclaw run show {}", run.id));
+        lines.push(format!("More: clawhold run show {}", run.id));
         let severity = match run.state {
             RunState::Failed | RunState::Unknown => Severity::Critical,
             RunState::Asking

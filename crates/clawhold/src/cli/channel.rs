@@ -3,7 +3,7 @@
 use clap::Subcommand;
 
 use crate::api::automation::Noun;
-use crate::api::automation::definition::{Channel as Body, ChannelPatch, ChatUser, Sink};
+use crate::api::automation::definition::{Channel as Body, ChannelPatch, ChatUser, Sink, Spec};
 use crate::cli::definition::{self, How, NewName, flag, list, list_if, verbs};
 use crate::context::Context;
 use crate::failure::Failure;
@@ -73,8 +73,8 @@ struct Edit {
     /// What requests from its chat are signed with; empty for nothing
     #[arg(long, value_name = "SECRET")]
     signing: Option<String>,
-    /// Who may act from its chat, instead of those who may now
-    #[arg(long, value_name = "ID=ACTOR", value_parser = user)]
+    /// Who may act from its chat, besides those who may now; `ID=` takes one away
+    #[arg(long, value_name = "ID=ACTOR", value_parser = user_or_nobody)]
     user: Option<Vec<ChatUser>>,
     /// People who are not linked get no answer at all; --closed=false for what only shows
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = flag)]
@@ -162,11 +162,15 @@ impl Channel {
                 definition::add(Noun::Channel, &body, add.how, context).await
             }
             Word::Edit(edit) => {
+                let users = match edit.user {
+                    Some(users) => Some(linked(users, &edit.name, context).await?),
+                    None => None,
+                };
                 let patch = ChannelPatch {
                     sink: edit.sink.sink(),
                     no_sink: edit.no_sink,
                     signing: edit.signing,
-                    users: edit.user,
+                    users,
                     closed: edit.closed,
                     members: list_if(edit.member),
                     version: None,
@@ -175,6 +179,33 @@ impl Channel {
             }
             Word::Verb(verb) => verb.run(context).await,
         }
+    }
+}
+
+/// Returns who is linked to a channel once these are added to those who are, or taken away.
+async fn linked(
+    users: Vec<ChatUser>,
+    name: &str,
+    context: &Context,
+) -> Result<Vec<ChatUser>, Failure> {
+    let client = context.client().await?;
+    let known = definition::definition(client, Noun::Channel, name).await?;
+    let mut linked =
+        if let Spec::Channel(channel) = known.spec { channel.users } else { Vec::new() };
+    for user in users {
+        linked.retain(|one| one.id != user.id);
+        if !user.actor.is_empty() {
+            linked.push(user);
+        }
+    }
+    Ok(linked)
+}
+
+/// Reads a person of a chat, or one who is to be taken away: `U024BE7LH=`.
+fn user_or_nobody(text: &str) -> Result<ChatUser, String> {
+    match text.strip_suffix('=').filter(|id| !id.is_empty() && !id.contains('=')) {
+        Some(id) => Ok(ChatUser { id: id.to_owned(), actor: String::new() }),
+        None => user(text),
     }
 }
 

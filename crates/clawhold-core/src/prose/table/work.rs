@@ -62,7 +62,7 @@ pub(super) const ROWS: &[Row<Operation>] = &[
     },
     // Everything is taken from the worker.
     Row { make: stop_worker, pattern: "(^stop|^halt) <the-worker> [<at-once>]" },
-    Row { make: stop_worker, pattern: "^take <the-worker> out of (service|rotation)" },
+    Row { make: stop_intake, pattern: "^take <the-worker> out of (service|rotation)" },
     // Both, in order.
     Row { make: drain, pattern: "^drain <worker> [<within>]" },
     // Queues.

@@ -345,6 +345,21 @@ fn a_fix_that_brings_its_own_condition_about_is_cut_off() {
 }
 
 #[test]
+fn of_two_limits_the_one_that_holds_longer_is_named() {
+    let (mut world, _, _) = with_leader();
+    let limit = MaxRuns { count: 1, per_ms: 24 * HOUR, per_target: false };
+    let cooldown = Cooldown { ms: MINUTE, per_rule: false };
+    let fix = AutoFix { max_runs: [limit].into(), cooldown, ..promote_standby() };
+    world.define("Promote Standby", Spec::AutoFix(fix));
+    world.lapse("billing");
+    world.lapse("billing");
+    assert_eq!(world.last_reason("Promote Standby"), Some(Reason::Budget));
+    let told = world.told("#ops-info").len();
+    world.pass(2 * MINUTE);
+    assert_eq!(world.told("#ops-info").len(), told, "it was said already");
+}
+
+#[test]
 fn a_run_that_leaves_its_condition_as_it_is_does_not_follow_itself_at_once() {
     let mut world = World::new();
     let tell = Operation::Notify { channel: None, text: Some(Text::cut("the queue is long")) };
@@ -372,7 +387,7 @@ fn nobody_is_promoted_by_force_where_nobody_stands_by_and_it_costs_no_run() {
     let told = world.state.automation().outbox().list(MessageId(0)).next().unwrap();
     let lines: Vec<&str> = told.lines.iter().map(Text::as_str).collect();
     assert!(
-        lines.contains(&"Start a standby: openclaw lead billing --standby -- CMD"),
+        lines.contains(&"Start a standby: clawhold lead billing --standby -- CMD"),
         "{lines:?}"
     );
     let b = world.session("b", &[], 10_000);
@@ -436,7 +451,8 @@ fn a_backtest_counts_what_limits_would_have_allowed_and_changes_nothing() {
     let title = Title::parse("Try").unwrap();
     let test = backtest(from, &title, &tried, entries.into_iter());
     assert_eq!(test.decided.get(&Reason::Started), Some(&6), "{:?}", test.decided);
-    assert_eq!(test.decided.get(&Reason::Budget), Some(&3));
+    // Three times that it held, and once more right after the sixth run.
+    assert_eq!(test.decided.get(&Reason::Budget), Some(&4));
     assert!(test.touched > 0 && test.entries == 18);
     assert!(world.runs().is_empty());
     let none = backtest(start, &title, &tried, core::iter::empty());
@@ -459,8 +475,8 @@ fn a_channel_is_told_in_the_words_of_the_template() {
         "lease.expired = true",
         "Blocked (cooldown)",
         "Left as is: billing has no leader",
-        "Run now: openclaw auto-fix run \"Promote Standby\" --target billing --override",
-        "More: openclaw auto-fix history",
+        "Run now: clawhold auto-fix run \"Promote Standby\" --target billing --override",
+        "More: clawhold auto-fix history",
     ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }

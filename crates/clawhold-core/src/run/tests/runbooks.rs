@@ -51,6 +51,32 @@ fn a_rebalance_asks_which_worker_unless_one_leaves() {
 }
 
 #[test]
+fn runs_that_change_something_on_one_target_never_overlap() {
+    let mut world = World::new();
+    let queue = || Subject::Run;
+    let pauses = [
+        Operation::PauseQueue { queue: queue() },
+        Operation::Confirm,
+        Operation::ResumeQueue { queue: queue() },
+    ];
+    world.define("Pause", runbook(pauses));
+    world.enqueue("mail", 1);
+    world.enqueue("pics", 1);
+    let begin = |queue| {
+        Command::Automate(Box::new(Automate::StartRun(start(
+            Noun::Runbook,
+            "Pause",
+            &[("queue", queue)],
+        ))))
+    };
+    world.ok(begin("mail"));
+    let twice = world.ask(begin("mail"));
+    assert!(matches!(twice, Err(Refusal::Blocked { reason: Reason::TargetBusy, .. })), "{twice:?}");
+    world.ok(begin("pics"));
+    assert_eq!(world.runs().len(), 2);
+}
+
+#[test]
 fn jobs_without_one_owner_keep_new_work_out() {
     let mut world = World::new();
     world.define(

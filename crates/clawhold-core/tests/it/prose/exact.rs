@@ -33,7 +33,7 @@ fn the_trigger_and_the_run_name_the_same_and_quotes_name_a_name() {
     let form = |text: &str| exact(text, no_condition).unwrap().to_string();
     let returned = "job.return_held worker=run within=20s timeout=1m on_fail=continue";
     assert_eq!(
-        form("job.return_held worker=trigger.worker within=10000ms timeout=60s on_fail=continue"),
+        form("job.return_held worker=trigger.worker within=20000ms timeout=60s on_fail=continue"),
         returned
     );
     assert_eq!(form("job.return_held within=20s timeout=1m on_fail=continue"), returned);

@@ -83,6 +83,10 @@ pub(super) async fn import(
     let (dry_run, prune) = (body.dry_run, body.prune);
     let specs = each(body.definitions);
     convert::count("definitions", specs.len(), 0, limits::DEFINITIONS_MAX)?;
+    if prune && specs.is_empty() {
+        let allowed = "at least one definition: --prune with an empty file would remove them all";
+        return Err(Rejected::field("definitions", "empty", allowed));
+    }
     let _turn = room.edits.lock().await;
     let read = room.read(move |replica| Planned::of(replica, &specs, prune));
     let planned = read.await?;

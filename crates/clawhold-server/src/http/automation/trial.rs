@@ -260,7 +260,7 @@ fn remark_fix(fix: &AutoFix, warnings: &mut Vec<String>, notes: &mut Vec<String>
     if acts && !fix.plan.is_complete() {
         warnings.push("it asks for approval before each run, until each step is understood".into());
     }
-    if acts && fix.max_runs.is_empty() {
+    if acts && fix.max_runs.is_empty() && fix.cooldown.ms == 0 {
         warnings.push("nothing limits how often it runs; --max-runs \"6 per day\" does".into());
     }
     if fix.plan.promotes() && (!fix.max_runs.is_empty() || fix.cooldown.ms > 0) {

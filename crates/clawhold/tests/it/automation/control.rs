@@ -67,7 +67,7 @@ fn a_fix_that_asks_waits_for_a_yes_and_rests_after_a_no() {
     assert_eq!(told.len(), 1, "{told:#?}");
     assert!(told[0].title.contains("asks to run for worker w-1"), "{told:#?}");
     let yes = told[0].lines.iter().find_map(|line| line.strip_prefix("Yes: ")).unwrap();
-    assert_eq!(yes, format!("openclaw run approve {asking}"));
+    assert_eq!(yes, format!("clawhold run approve {asking}"));
     scene.paste(yes);
     let run = scene.ended(FIX);
     assert_in_order(&run, &STEPS);

@@ -104,7 +104,7 @@ fn read_url(field: &str, text: &str, kept: Option<&Secret>) -> Result<Secret, Re
 }
 
 fn is_url(text: &str) -> bool {
-    text.starts_with("https://") || text.starts_with("http://")
+    crate::outside::address(text).is_some()
 }
 
 fn read_base(base: &str) -> Result<Text, Rejected> {
