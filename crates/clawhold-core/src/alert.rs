@@ -164,6 +164,9 @@ pub struct Alert {
     /// Why it is over, if not because what it watches ceased to hold.
     #[n(24)]
     pub why: Text,
+    /// Since when what it watches is not reported: it stays as it was.
+    #[n(25)]
+    pub no_data: Option<Timestamp>,
 }
 
 /// What can make an alert hold.

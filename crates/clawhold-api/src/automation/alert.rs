@@ -71,6 +71,9 @@ pub struct Alert {
     pub inhibited_by: Option<String>,
     /// Whether it changes between firing and not too often to be told each time.
     pub flapping: bool,
+    /// Since when what it watches is not reported: it stays as it was.
+    #[serde(default)]
+    pub no_data: Option<String>,
     /// Where it is told.
     pub channels: Vec<String>,
 }

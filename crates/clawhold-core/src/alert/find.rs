@@ -52,6 +52,8 @@ pub(super) enum Reading {
     Holds(Text),
     /// It does not hold.
     Clear,
+    /// It cannot be told: nobody reports what it rests on. It stays as it was.
+    NoData,
     /// It happened once, and is counted.
     Event(Text),
     /// It is to be looked at again.

@@ -90,7 +90,9 @@ impl State {
     fn standby_lag(&self, role: &Role, events: u64) -> Option<Reading> {
         let mut nearest: Option<(u64, &Name)> = None;
         for candidate in &role.candidates {
-            let lag = role.lag_events(candidate, &self.streams)?;
+            let Some(lag) = role.lag_events(candidate, &self.streams) else {
+                return Some(Reading::NoData);
+            };
             if nearest.is_none_or(|(least, _)| lag < least) {
                 nearest = Some((lag, &candidate.label));
             }
@@ -164,7 +166,7 @@ impl State {
     ) -> Option<Finding> {
         let (natural, belongs, name) = self.belongs(target);
         let reading = match (self.is_there(target), self.condition_holds(condition, target)) {
-            (true, Truth::Unknown) if rests_on_reports(condition) => return None,
+            (true, Truth::Unknown) if rests_on_reports(condition) => Reading::NoData,
             (false, _) | (true, Truth::False | Truth::Unknown) => Reading::Clear,
             (true, Truth::True) => {
                 let evidence = condition.evidence(&self.facts(target));

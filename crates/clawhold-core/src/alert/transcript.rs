@@ -128,6 +128,7 @@ impl Play {
             || format!("alert {id} gone"),
             |alert| {
                 let flaps = if alert.flapping { ", flapping" } else { "" };
+                let flaps = if alert.no_data.is_some() { ", no data" } else { flaps };
                 let (rule, group) = (&alert.rule, alert.group.as_str());
                 format!("alert {id} {}{flaps}: {rule} of {group}", alert.state.as_str())
             },

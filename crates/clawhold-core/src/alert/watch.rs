@@ -146,17 +146,28 @@ impl State {
                 let key = (rule, group);
                 let alert = self.automation.alerts.live.get_mut(&key)?;
                 alert.open.remove(&subject);
+                alert.no_data = None;
                 Some(key)
             }
             Reading::Holds(fact) => {
                 let open = self.automation.alerts.open.get(&(rule.clone(), subject.clone()));
                 let key = (rule.clone(), open.cloned().unwrap_or(group));
                 let alert = self.alert_for(step, &key, grouping)?;
+                alert.no_data = None;
                 if alert.open.insert(subject.clone(), fact).is_none() {
                     alert.saw(step);
                 }
                 self.automation.alerts.open.insert((rule, subject), key.1.clone());
                 Some(key)
+            }
+            Reading::NoData => {
+                let group = self.automation.alerts.open.get(&(rule.clone(), subject))?.clone();
+                let alert = self.automation.alerts.live.get_mut(&(rule, group))?;
+                let id = alert.id;
+                if alert.no_data.replace(alert.no_data.unwrap_or(step.stamp.at)).is_none() {
+                    step.note(What::Alert { alert: id });
+                }
+                None
             }
             Reading::Event(fact) => self.take_event(step, (rule, group), grouping, fact),
             Reading::Look(at) => {
@@ -330,6 +341,7 @@ impl super::Alerts {
             acked: None,
             turns: turns.unwrap_or_default(),
             flapping: false,
+            no_data: None,
             told: None,
             is_open: false,
             channels: Vec::new(),

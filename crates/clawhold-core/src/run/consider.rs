@@ -5,7 +5,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use super::guard::Block;
+use super::guard::{Block, STORM_MS};
 use crate::catalog::{Definition, Noun, Spec};
 use crate::condition::Truth;
 use crate::limits;
@@ -132,13 +132,17 @@ impl State {
         block: Block,
         just_ended: bool,
     ) {
-        if block.reason == Reason::FleetBreaker && block.detail.contains("one cause") {
+        let storm = block.reason == Reason::FleetBreaker;
+        let before = self.automation.runs.storms.get(&known.title);
+        let known_storm = storm && before.is_some_and(|at| step.stamp.at < at.after(STORM_MS));
+        if storm && block.detail.contains("one cause") {
             self.automation.runs.storms.insert(known.title.clone(), step.stamp.at);
         }
         self.look_again(&known.title, target, block.free_at);
         let refused = self.instance(&known.title, target).is_some_and(|one| one.refused.is_some());
         let quiet = matches!(block.reason, Reason::ObserveOnly | Reason::TargetBusy);
-        let quiet = quiet || just_ended || refused;
+        // One message says it for all the targets of a storm.
+        let quiet = quiet || just_ended || refused || known_storm;
         let instance = self.instance(&known.title, target);
         let told_of = instance.and_then(|one| one.decided.as_ref()).map(|last| last.reason);
         let untold = instance.is_some_and(|one| !one.told || told_of != Some(block.reason));

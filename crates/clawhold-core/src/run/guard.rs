@@ -18,7 +18,7 @@ use crate::state::State;
 use crate::units::{Timestamp, Title};
 
 /// Milliseconds for which too many matching targets must be few again before a fix runs.
-const STORM_MS: u64 = 120_000;
+pub(crate) const STORM_MS: u64 = 120_000;
 /// Milliseconds of rest after a refusal or an approval that nobody gave, at least.
 const REFUSED_MS: u64 = 900_000;
 

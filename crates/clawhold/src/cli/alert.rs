@@ -196,6 +196,7 @@ fn overlays(alert: &View) -> Vec<&'static str> {
         (alert.silence.is_some(), "silenced"),
         (alert.inhibited_by.is_some(), "inhibited"),
         (alert.flapping, "flapping"),
+        (alert.no_data.is_some(), "no data"),
     ];
     all.into_iter().filter(|(holds, _)| *holds).map(|(_, word)| word).collect()
 }
@@ -222,6 +223,10 @@ fn shown(alert: &View) -> Reply {
         .field_if("silence", alert.silence.map(|silence| silence.to_string()))
         .field_if("inhibited by", alert.inhibited_by.as_ref())
         .field_if("flapping", alert.flapping.then_some("told in summary only"))
+        .field_if(
+            "no data",
+            alert.no_data.as_ref().map(|at| format!("since {at}; it stays as it was")),
+        )
         .field_if("told to", (!alert.channels.is_empty()).then(|| alert.channels.join(", ")));
     let mut reply = Reply::of(alert).sheet(sheet);
     let style = match alert.state {

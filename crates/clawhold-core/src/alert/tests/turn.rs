@@ -114,6 +114,54 @@ fn what_stops_being_reported_does_not_resolve_by_absence() {
 }
 
 #[test]
+fn what_nobody_reports_any_more_stays_as_it_was_and_says_that_there_is_no_data() {
+    check(
+        "
+        0   rule Lag if:standby.lag+>+10 warning
+        0   open a
+        0   open b
+        0   lead billing a
+        0   await billing b
+        0   append 50
+        0   standing billing b 0
+        2s  tick
+        15s tick
+        3h  lose b
+        10801s tick
+        10802s open c
+        10803s await billing c
+        10804s standing billing c 45
+        10900s tick
+        ",
+        expect![[r#"
+            0   rule Lag if:standby.lag+>+10 warning
+            0   open a
+            0   open b
+            0   lead billing a
+            0   await billing b
+            0   append 50
+            0   standing billing b 0
+            2s  tick
+                alert 1 firing: Lag of billing
+            15s tick
+                #alerts < Lag: role billing
+                    role billing: standby.lag = 50
+            3h  lose b
+                alert 1 firing, no data: Lag of billing
+            10801s tick
+            10802s open c
+            10803s await billing c
+            10804s standing billing c 45
+            10900s tick
+                alert 1 resolved: Lag of billing
+                #alerts < Resolved: Lag: role billing
+                    It fired at 00:00:02 UTC and is over after 3 h 1 min.
+                    role billing: standby.lag = 50
+        "#]],
+    );
+}
+
+#[test]
 fn a_rule_that_is_edited_disabled_or_removed_ends_its_alerts_and_says_so() {
     check(
         "

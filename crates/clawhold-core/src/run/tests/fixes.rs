@@ -404,6 +404,12 @@ fn many_targets_at_once_stop_a_disruptive_fix_before_the_first() {
     world.define("Stop idle", Spec::AutoFix(stop));
     assert!(world.runs().is_empty());
     assert_eq!(world.last_reason("Stop idle"), Some(Reason::FleetBreaker));
+    assert_eq!(
+        world.told("#ops-info").len(),
+        1,
+        "one message for all: {:?}",
+        world.told("#ops-info")
+    );
 }
 
 #[test]

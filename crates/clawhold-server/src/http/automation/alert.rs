@@ -15,6 +15,7 @@ use clawhold_core::units::{AlertId, Title};
 
 use super::definition::automate;
 use super::value;
+use crate::clock;
 use crate::http::body::Body;
 use crate::http::call::{Call, Written};
 use crate::http::error::Rejected;
@@ -147,6 +148,7 @@ pub(super) fn show_alert(state: &Known, alert: &Alert) -> wire::Alert {
         silence: silence_of(state, alert),
         inhibited_by: inhibited_by(state, alert),
         flapping: alert.flapping,
+        no_data: alert.no_data.map(clock::rfc3339),
         channels: alert.channels.iter().map(ToString::to_string).collect(),
     }
 }
