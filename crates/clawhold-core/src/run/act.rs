@@ -253,9 +253,10 @@ impl State {
         let cause = if leaves { ReturnCause::DrainDeadline } else { ReturnCause::Operator };
         self.jobs.return_held(step, worker, cause);
         self.say_all_drained(step);
-        let ids: Vec<String> = held.iter().take(20).map(ToString::to_string).collect();
-        let more = if held.len() > 20 { " …" } else { "" };
-        Ok(Outcome::done(match held.len() {
+        let given = &run.returned;
+        let ids: Vec<String> = given.iter().take(20).map(ToString::to_string).collect();
+        let more = if given.len() > 20 { " …" } else { "" };
+        Ok(Outcome::done(match given.len() {
             0 => format!("{name} holds nothing"),
             count => format!("{name} gave back {count} jobs: {}{more}", ids.join(", ")),
         }))

@@ -24,7 +24,8 @@ impl State {
             return;
         }
         let known = known.clone();
-        if self.asking_run(title, target).is_some() {
+        let mut live = self.automation.runs.live.values();
+        if live.any(|run| run.title == *title && run.target.as_ref() == Some(target)) {
             return;
         }
         let just_ended = self.just_ended(step, title, target);
