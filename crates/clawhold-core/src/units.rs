@@ -86,6 +86,13 @@ number! {
 }
 
 impl Timestamp {
+    /// Returns the time of day, for people: `14:02:11 UTC`.
+    #[must_use]
+    pub fn time_of_day(self) -> String {
+        let seconds = self.0 / 1_000 % 86_400;
+        alloc::format!("{:02}:{:02}:{:02} UTC", seconds / 3_600, seconds / 60 % 60, seconds % 60)
+    }
+
     /// Returns this time moved `ms` milliseconds on, at most to the end of time.
     #[must_use]
     pub fn after(self, ms: u64) -> Self {

@@ -335,7 +335,7 @@ impl State {
         for job in self.jobs.each(known.id, JobState::Returned) {
             let over = job.since.at.after(window_ms);
             if over <= now {
-                let (id, since) = (job.id, utc(job.since.at));
+                let (id, since) = (job.id, job.since.at.time_of_day());
                 let fact = format!("job {id} came back at {since} and nobody has taken it since");
                 found.push(self.job_finding(rule, id, queue, Reading::Holds(Text::cut(&fact))));
             } else {
@@ -382,10 +382,4 @@ fn job_failed(rule: Rule<'_>, id: JobId, queue: &Name, job: Option<&Job>) -> Fin
     let belongs = Belongs { queue: Some(queue.clone()), job: Some(id), ..Belongs::default() };
     let subject = Subject::Target(Target::Job(id));
     rule.finding(Grouping::Queue, &belongs, subject, Reading::Event(Text::cut(&fact)))
-}
-
-/// Returns the time of day.
-pub(super) fn utc(at: Timestamp) -> String {
-    let seconds = at.0 / 1_000 % 86_400;
-    format!("{:02}:{:02}:{:02} UTC", seconds / 3_600, seconds / 60 % 60, seconds % 60)
 }

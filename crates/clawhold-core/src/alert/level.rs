@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use super::Subject;
 use super::condition::rests_on_reports;
-use super::find::{Belongs, Finding, Reading, Rule, utc};
+use super::find::{Belongs, Finding, Reading, Rule};
 use crate::answer::JobState;
 use crate::catalog::{Grouping, Noun, Watch};
 use crate::condition::{Condition, Truth};
@@ -177,15 +177,6 @@ impl State {
         Some(rule.finding(natural, &belongs, Subject::Target(target.clone()), reading))
     }
 
-    fn is_there(&self, target: &Target) -> bool {
-        match target {
-            Target::Role(role) => self.roles.get(role).is_some(),
-            Target::Worker(session) => self.sessions.live(*session).is_some(),
-            Target::Queue(queue) => self.jobs.queue(queue).is_some(),
-            Target::Job(job) => self.jobs.job(*job).is_some(),
-        }
-    }
-
     /// Returns what a target is, what it belongs to, and what people call it.
     pub(super) fn belongs(&self, target: &Target) -> (Grouping, Belongs, String) {
         match target {
@@ -210,7 +201,7 @@ impl State {
 
 /// Says since when a channel's sink takes nothing.
 pub(crate) fn sink_fact(channel: &Title, since: Timestamp, count: u64) -> Text {
-    let (name, since) = (channel.as_str(), utc(since));
+    let (name, since) = (channel.as_str(), since.time_of_day());
     let tries = if count == 1 { "try" } else { "tries" };
     Text::cut(&format!("the sink of channel {name:?} has failed since {since}, {count} {tries}"))
 }

@@ -7,7 +7,6 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::FLAP_MS;
-use super::find::utc;
 use super::level::span;
 use super::{Alert, AlertState, Key, REPEAT_CRITICAL_MS, REPEAT_MS, Silence, Subject, WAIT_MS};
 use crate::catalog::{Grouping, Noun, Severity, Spec};
@@ -260,7 +259,7 @@ impl Alert {
         let mut lines = Vec::new();
         let fired = self.fired.map_or(self.since.at, |fired| fired.at);
         let lasted = span(now.0.saturating_sub(fired.0));
-        let since = utc(fired);
+        let since = fired.time_of_day();
         match telling {
             Telling::Fires => {}
             Telling::StillFires => {
@@ -275,7 +274,7 @@ impl Alert {
                 lines.push(format!(
                     "It has turned {turns} times within 30 min and {state} at {}. Until it keeps \
                      still for 10 min, only a summary every 30 min follows.",
-                    utc(now)
+                    now.time_of_day()
                 ));
             }
             Telling::Over => {
@@ -285,7 +284,7 @@ impl Alert {
             }
         }
         if let Some((by, stamp)) = &self.acked {
-            lines.push(format!("{by} has looked at it since {}.", utc(stamp.at)));
+            lines.push(format!("{by} has looked at it since {}.", stamp.at.time_of_day()));
         }
         let mut lines: Vec<Text> = lines.iter().map(|line| Text::cut(line)).collect();
         lines.push(self.summary.clone());

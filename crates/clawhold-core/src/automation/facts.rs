@@ -61,6 +61,16 @@ impl State {
         condition.eval(&self.facts(target))
     }
 
+    /// Tells whether a target is still there. A session that has ended is not.
+    pub(crate) fn is_there(&self, target: &Target) -> bool {
+        match target {
+            Target::Role(role) => self.roles.get(role).is_some(),
+            Target::Worker(session) => self.sessions.live(*session).is_some(),
+            Target::Queue(queue) => self.jobs.queue(queue).is_some(),
+            Target::Job(job) => self.jobs.job(*job).is_some(),
+        }
+    }
+
     /// Returns a session, one that has ended and is kept included.
     #[must_use]
     pub fn worker(&self, id: SessionId) -> Option<&Session> {

@@ -88,7 +88,8 @@ impl Jobs {
     }
 
     /// Returns when the oldest job was accepted that could be handed out; ids rise with time.
-    pub(crate) fn oldest_waiting(&self, queue: QueueId) -> Option<Stamp> {
+    #[must_use]
+    pub fn oldest_waiting(&self, queue: QueueId) -> Option<Stamp> {
         let first = |state| self.each(queue, state).next().map(|job| job.created);
         let oldest = [first(JobState::Queued), first(JobState::Returned)];
         oldest.into_iter().flatten().min_by_key(|stamp| stamp.position)

@@ -71,19 +71,10 @@ impl State {
             instance.since = instance.since.or(Some(step.stamp));
             return holds;
         }
-        if holds == Truth::False || self.is_gone(target) {
+        if holds == Truth::False || !self.is_there(target) {
             self.note_cleared(step, &key);
         }
         holds
-    }
-
-    fn is_gone(&self, target: &Target) -> bool {
-        match target {
-            Target::Role(role) => self.roles.get(role).is_none(),
-            Target::Worker(worker) => self.sessions.live(*worker).is_none(),
-            Target::Queue(queue) => self.jobs.queue(queue).is_none(),
-            Target::Job(job) => self.jobs.job(*job).is_none(),
-        }
     }
 
     fn note_cleared(&mut self, step: &mut Step, key: &(Title, Target)) {
@@ -136,7 +127,8 @@ impl State {
         let storm = block.reason == Reason::FleetBreaker;
         let before = self.automation.runs.storms.get(&known.title);
         let known_storm = storm && before.is_some_and(|at| step.stamp.at < at.after(STORM_MS));
-        if storm && block.detail.contains("one cause") {
+        // Only what goes on frees a whole period from now.
+        if storm && block.free_at == Some(step.stamp.at.after(STORM_MS)) {
             self.automation.runs.storms.insert(known.title.clone(), step.stamp.at);
         }
         self.look_again(&known.title, target, block.free_at);

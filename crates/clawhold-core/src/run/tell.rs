@@ -41,12 +41,12 @@ impl State {
         let (title, name) = (&known.title, name.as_str());
         let kind = target.kind().as_str();
         let evidence = fix.condition.evidence(&self.facts(target));
-        let free = block.free_at.map(|at| format!(" (may run at {})", clock(at.0)));
+        let free = block.free_at.map(|at| format!(" (may run at {})", at.time_of_day()));
         let asks = fix.plan.promotes() && matches!(target, Target::Role(_));
         let mut lines: Vec<String> = [
             format!(
                 "Condition holds since {}: {evidence}",
-                since.map_or_else(String::new, |s| clock(s.at.0))
+                since.map_or_else(String::new, |s| s.at.time_of_day())
             ),
             format!(
                 "Blocked ({}): {}{}",
@@ -129,7 +129,7 @@ impl State {
         let about = self.about(run);
         let mut lines = self.plan_lines(run);
         lines.insert(0, format!("Condition: {}", run.evidence.as_str()));
-        let until = run.answer_by.map_or_else(String::new, |until| clock(until.0));
+        let until = run.answer_by.map_or_else(String::new, |until| until.time_of_day());
         lines.push(format!("{count} must agree by {until}, while the condition holds"));
         lines.push(format!("Yes: clawhold run approve {}", run.id));
         lines.push(format!("No: clawhold run reject {} --reason \"...\"", run.id));
@@ -342,10 +342,4 @@ fn grouping(target: &Target) -> Option<Grouping> {
         Target::Queue(_) => Grouping::Queue,
         Target::Job(_) => Grouping::Job,
     })
-}
-
-/// Returns a time of day, UTC.
-pub(crate) fn clock(at_ms: u64) -> String {
-    let seconds = at_ms / 1_000 % 86_400;
-    format!("{:02}:{:02}:{:02} UTC", seconds / 3_600, seconds / 60 % 60, seconds % 60)
 }

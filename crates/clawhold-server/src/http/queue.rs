@@ -182,18 +182,10 @@ pub(super) fn show_queue(replica: &Replica, queue: &Queue) -> wire::Queue {
     }
 }
 
-/// Returns the age of the oldest waiting job: ids rise with time, so it is the first of its state.
+/// Returns the age of the oldest waiting job.
 fn oldest_waiting_ms(replica: &Replica, queue: &Queue) -> Option<u64> {
-    use clawhold_core::answer::JobState::{Queued, Returned};
-    use clawhold_core::job::Filter;
-
-    let jobs = replica.state().jobs();
-    let first = |state| {
-        let filter = Filter { queue: Some(&queue.name), state: Some(state) };
-        jobs.list(filter, None, 1).first().map(|job| job.created.at)
-    };
-    let oldest = [first(Queued), first(Returned)].into_iter().flatten().min()?;
-    Some(replica.now().at.0.saturating_sub(oldest.0))
+    let oldest = replica.state().jobs().oldest_waiting(queue.id)?;
+    Some(replica.now().at.0.saturating_sub(oldest.at.0))
 }
 
 pub(super) async fn audit(
