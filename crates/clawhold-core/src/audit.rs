@@ -14,7 +14,7 @@ use crate::answer::JobState;
 use crate::beat::{Beats, Report};
 use crate::job::{Counts, Job, Jobs};
 use crate::limits;
-use crate::queue::Queue;
+use crate::queue::{Queue, QueueId};
 use crate::session::{Session, Sessions};
 use crate::units::{ClaimNumber, JobId, Name, Position, Served, SessionId};
 
@@ -109,6 +109,39 @@ impl Audit {
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.mismatch_count == 0 && self.in_transit == 0
+    }
+
+    /// Compares what was counted of a queue with what there is.
+    pub(crate) fn compare(
+        &mut self,
+        jobs: &Jobs,
+        id: QueueId,
+        counted: Counts,
+        one: Option<&Name>,
+    ) {
+        let Some(queue) = jobs.by_id(id).filter(|queue| one.is_none_or(|one| *one == queue.name))
+        else {
+            return;
+        };
+        let there = jobs.counts(queue);
+        if there == counted {
+            return;
+        }
+        let detail = format!(
+            "the index counts {} live and {} kept, there are {} and {}",
+            counted.live(),
+            counted.ended(),
+            there.live(),
+            there.ended()
+        );
+        self.find(Mismatch {
+            kind: MismatchKind::Counters,
+            queue: Some(queue.name.clone()),
+            job: None,
+            claim: None,
+            session: None,
+            detail,
+        });
     }
 
     fn find(&mut self, mismatch: Mismatch) {

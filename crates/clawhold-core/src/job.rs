@@ -18,12 +18,14 @@ use crate::change::What;
 use crate::command::{RetryRule, ReturnCause};
 use crate::limits;
 use crate::queue::{Queue, QueueId};
+use crate::shared::Shared;
 use crate::state::Step;
 use crate::units::{
     Bytes, ClaimNumber, JobId, Key, Name, Served, SessionId, Stamp, Text, Timestamp,
 };
 
 use self::index::Index;
+use self::table::Table;
 
 mod check;
 mod claim;
@@ -34,6 +36,7 @@ mod index;
 mod list;
 mod operate;
 mod settle;
+mod table;
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -236,10 +239,10 @@ pub(crate) struct Kept {
     pub(crate) last_queue: QueueId,
     /// Every queue.
     #[n(2)]
-    pub(crate) queues: BTreeMap<QueueId, Queue>,
+    pub(crate) queues: BTreeMap<QueueId, Shared<Queue>>,
     /// Every job that has not ended, and the ended ones that are kept.
     #[n(3)]
-    pub(crate) jobs: BTreeMap<JobId, Box<Job>>,
+    pub(crate) jobs: Table,
 }
 
 impl<C> Encode<C> for Jobs {
@@ -255,11 +258,10 @@ impl<C> Encode<C> for Jobs {
 impl<'b, C> Decode<'b, C> for Jobs {
     fn decode(d: &mut Decoder<'b>, context: &mut C) -> Result<Self, DecodeError> {
         let kept = Kept::decode(d, context)?;
-        if kept.jobs.values().any(|job| !kept.queues.contains_key(&job.queue)) {
+        if kept.jobs.listed(JobId(0)).any(|job| !kept.queues.contains_key(&job.queue)) {
             return Err(DecodeError::message("a job without its queue"));
         }
-        let index = Index::build(&kept);
-        Ok(Self { kept, index })
+        Ok(Self::of(kept))
     }
 }
 
@@ -349,6 +351,12 @@ impl Run {
 }
 
 impl Jobs {
+    /// Returns what is kept with its indexes made anew.
+    pub(crate) fn of(kept: Kept) -> Self {
+        let index = Index::build(&kept);
+        Self { kept, index }
+    }
+
     fn find(&self, id: JobId) -> Result<&Job, Refusal> {
         self.job(id).ok_or_else(|| Refusal::NotFound {
             kind: Kind::Job,
@@ -358,11 +366,14 @@ impl Jobs {
 
     /// Changes one job and keeps every index in step.
     fn change<R>(&mut self, id: JobId, edit: impl FnOnce(&mut Job) -> R) -> R {
-        let job = self.kept.jobs.get_mut(&id).expect("the caller found the job");
-        self.index.remove(job);
-        let result = edit(job);
-        self.index.add(job);
-        result
+        let index = &mut self.index;
+        let edited = self.kept.jobs.edit(id, |job| {
+            index.remove(job);
+            let result = edit(job);
+            index.add(job);
+            result
+        });
+        edited.expect("the caller found the job")
     }
 
     /// Moves a job to another state, whatever run it was in ends, and everything follows that must
@@ -415,7 +426,7 @@ impl Jobs {
     }
 
     fn purge(&mut self, id: JobId) {
-        let Some(job) = self.kept.jobs.remove(&id) else { return };
+        let Some(job) = self.kept.jobs.remove(id) else { return };
         self.index.remove(&job);
         if let Some(queue) = self.kept.queues.get_mut(&job.queue) {
             queue.counters.purged = queue.counters.purged.saturating_add(1);

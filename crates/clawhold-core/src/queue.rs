@@ -11,6 +11,7 @@ use crate::command::{PauseQueue, RemoveQueue, ResumeQueue, SetQueue};
 use crate::job::Jobs;
 use crate::limits;
 use crate::request::check_range;
+use crate::shared::Shared;
 use crate::state::Step;
 use crate::units::{Name, Stamp, Text};
 
@@ -275,7 +276,8 @@ impl Jobs {
         }
         let id = QueueId(self.kept.last_queue.0.saturating_add(1));
         self.kept.last_queue = id;
-        self.kept.queues.insert(id, Queue::new(id, name.clone(), step.stamp));
+        let queue = Queue::new(id, name.clone(), step.stamp);
+        self.kept.queues.insert(id, Shared::new(queue));
         self.index.names.insert(name.as_str().into(), id);
         self.index.queues.entry(id).or_default();
         step.note(What::Queue { queue: name.clone() });

@@ -84,15 +84,19 @@ pub fn encode_request(request: &Request) -> Vec<u8> {
     minicbor::to_vec(request).expect("writing to memory does not fail")
 }
 
+/// Bytes that come before the requests, at most.
+const HEAD_BYTES_MAX: usize = 40;
+
 /// Returns the bytes of the record that holds these encoded requests: the same as
 /// [`Record::encode`] gives, without encoding them again.
 #[must_use]
 pub fn assemble<'a>(
     at: Timestamp,
     elapsed_ms: u64,
-    requests: impl ExactSizeIterator<Item = &'a [u8]>,
+    requests: impl ExactSizeIterator<Item = &'a [u8]> + Clone,
 ) -> Vec<u8> {
-    let mut encoder = Encoder::new(Vec::new());
+    let bytes: usize = requests.clone().map(<[u8]>::len).sum();
+    let mut encoder = Encoder::new(Vec::with_capacity(bytes + HEAD_BYTES_MAX));
     let head = encoder
         .array(4)
         .and_then(|e| e.u32(RECORD_VERSION))

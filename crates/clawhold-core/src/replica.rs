@@ -86,12 +86,19 @@ struct InFlight {
     sent_ms: u64,
     elapsed_ms: u64,
     at: Timestamp,
-    body: Vec<u8>,
     requests: Vec<Waiting>,
     /// Whether the log left it open how the append ended.
     doubt: bool,
     /// Whether it ever did.
     was_in_doubt: bool,
+}
+
+impl InFlight {
+    /// Returns the record's bytes; the same each time.
+    fn body(&self) -> Vec<u8> {
+        let pieces = self.requests.iter().map(|waiting| waiting.bytes.as_slice());
+        record::assemble(self.at, self.elapsed_ms, pieces)
+    }
 }
 
 /// What is durable and waits to be applied.
@@ -144,7 +151,9 @@ impl Replica {
         let mut actions = Vec::new();
         match event {
             Event::Tick => {}
-            Event::Submit { call, request } => self.submit(call, request, &mut actions),
+            Event::Submit { call, request } => {
+                actions.extend(self.take_or_decline(call, request));
+            }
             Event::Appended(outcome) => self.appended(outcome, &mut actions),
             Event::TookOver(done) => self.took_over(done),
             Event::Read(records) => self.read(records, &mut actions)?,
@@ -155,6 +164,14 @@ impl Replica {
             self.proceed(&mut actions);
         }
         Ok(actions)
+    }
+
+    /// Takes a request in without acting upon it: whoever submits several at once calls
+    /// [`Replica::step`] after the last. Returns what declines it, if it cannot be taken.
+    #[must_use]
+    pub fn submit(&mut self, now: Now, call: Call, request: Request) -> Option<Action> {
+        self.pass(now);
+        self.take_or_decline(call, request)
     }
 
     /// Applies the next durable entry, if one waits, and says whose call it answers.
@@ -289,7 +306,7 @@ impl Replica {
         self.now.at = now.at;
     }
 
-    fn submit(&mut self, call: Call, request: Request, actions: &mut Vec<Action>) {
+    fn take_or_decline(&mut self, call: Call, request: Request) -> Option<Action> {
         let decline = if self.stopping || self.mode == Mode::Stopped {
             Some(Declined::Stopping)
         } else if self.mode != Mode::Active {
@@ -299,10 +316,10 @@ impl Replica {
         } else {
             None
         };
-        match decline {
-            Some(reason) => actions.push(Action::Decline { call, reason }),
-            None => self.enqueue(Some(call), request),
+        if decline.is_none() {
+            self.enqueue(Some(call), request);
         }
+        decline.map(|reason| Action::Decline { call, reason })
     }
 
     fn enqueue(&mut self, call: Option<Call>, request: Request) {
@@ -422,7 +439,7 @@ impl Replica {
         flight.is_some_and(|flight| {
             flight.number == record.number
                 && record.epoch == self.epoch
-                && flight.body == record.body
+                && flight.body() == record.body
         })
     }
 
@@ -432,7 +449,7 @@ impl Replica {
         if let Some(flight) = &mut self.in_flight {
             flight.doubt = false;
             flight.sent_ms = now_ms;
-            let body = flight.body.clone();
+            let body = flight.body();
             actions.push(Action::Append { number: flight.number, epoch, body });
         }
     }

@@ -4,26 +4,27 @@
 //! The oldest is forgotten first. Whose id it is, is decided at the door.
 
 use alloc::borrow::ToOwned;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
-use core::convert::Infallible;
 
 use minicbor::{Decode, Encode};
-use sha2::{Digest, Sha256};
+use sha2::Digest;
 
 use crate::answer::{Answer, Refusal};
 use crate::command::{Command, OpenSession, TakeOver};
 use crate::limits;
+use crate::shared::{Shared, Shelf};
+use crate::snapshot::Hashing;
 use crate::units::{Position, RequestId, Stamp, Timestamp};
 
 /// The answers given to requests that carried an id.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Requests {
     #[n(0)]
-    by_id: BTreeMap<RequestId, Kept>,
+    by_id: BTreeMap<RequestId, Shared<Kept>>,
     /// The ids in `by_id`, in the order of their entries.
     #[n(1)]
-    order: VecDeque<RequestId>,
+    order: Shelf<RequestId>,
 }
 
 /// One request and its answer.
@@ -79,7 +80,7 @@ impl Requests {
     ) {
         let (first, at) = (stamp.position, stamp.at);
         let kept = Kept { first, at, print: print(command), answer: answer.clone() };
-        let before = self.by_id.insert(id.clone(), kept);
+        let before = self.by_id.insert(id.clone(), Shared::new(kept));
         assert!(before.is_none(), "a request id is remembered once");
         self.order.push_back(id.clone());
         if self.order.len() > limits::REQUESTS_MAX {
@@ -123,24 +124,13 @@ fn print(command: &Command) -> u64 {
     } else {
         None
     };
-    let mut hashing = Hashing(Sha256::new());
+    let mut hashing = Hashing::default();
     minicbor::encode(drawn.as_ref().unwrap_or(command), &mut hashing)
         .expect("a digest takes every byte");
     let digest = hashing.0.finalize();
     let mut first = [0; 8];
     first.copy_from_slice(&digest[..8]);
     u64::from_be_bytes(first)
-}
-
-struct Hashing(Sha256);
-
-impl minicbor::encode::Write for Hashing {
-    type Error = Infallible;
-
-    fn write_all(&mut self, bytes: &[u8]) -> Result<(), Infallible> {
-        self.0.update(bytes);
-        Ok(())
-    }
 }
 
 /// Returns the refusal of a field that lies outside its range.

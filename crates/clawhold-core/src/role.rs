@@ -20,6 +20,7 @@ use minicbor::{Decode, Encode};
 use crate::answer::{Granted, Kind, Refusal};
 use crate::command::Successor;
 use crate::limits;
+use crate::shared::Shared;
 use crate::units::{EventNumber, Name, Served, SessionId, Stamp, Token};
 
 /// A role.
@@ -243,7 +244,7 @@ impl RoleCause {
 pub struct Roles {
     /// Every role that ever was.
     #[n(0)]
-    pub(crate) by_name: BTreeMap<Name, Role>,
+    pub(crate) by_name: BTreeMap<Name, Shared<Role>>,
     /// The roles that each session holds or stands by for. Derived.
     #[n(1)]
     pub(crate) by_session: BTreeMap<SessionId, BTreeSet<Name>>,
@@ -307,20 +308,20 @@ impl Roles {
     /// Returns a role, unless it was removed or never was.
     #[must_use]
     pub fn get(&self, name: &Name) -> Option<&Role> {
-        self.by_name.get(name).filter(|role| !role.removed)
+        self.by_name.get(name).map(|role| &**role).filter(|role| !role.removed)
     }
 
     /// Returns the roles after `after`, in the order of their names.
     pub fn list(&self, after: Option<&Name>) -> impl Iterator<Item = &Role> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         let roles = self.by_name.range::<Name, _>((from, Bound::Unbounded));
-        roles.map(|(_, role)| role).filter(|role| !role.removed)
+        roles.map(|(_, role)| &**role).filter(|role| !role.removed)
     }
 
     /// Returns the roles that a session holds or stands by for.
     pub fn of(&self, session: SessionId) -> impl Iterator<Item = &Role> {
         let names = self.by_session.get(&session).into_iter().flatten();
-        names.filter_map(|name| self.by_name.get(name))
+        names.filter_map(|name| self.by_name.get(name).map(|role| &**role))
     }
 
     /// Returns the latest token ever granted for a role, a removed one included.

@@ -23,6 +23,7 @@ use crate::command::{
 use crate::limits;
 use crate::request::{check_range, out_of_range};
 use crate::role::{Role, RoleCause};
+use crate::shared::Shared;
 use crate::state::{ActiveServer, State, Step};
 use crate::units::{Name, Served, SessionId, Stamp, Text};
 
@@ -96,10 +97,10 @@ pub struct Drain {
 pub struct Sessions {
     /// The live ones.
     #[n(0)]
-    pub(crate) live: BTreeMap<SessionId, Session>,
+    pub(crate) live: BTreeMap<SessionId, Shared<Session>>,
     /// The latest ended ones, oldest first, at most `ENDED_SESSIONS_MAX`.
     #[n(1)]
-    pub(crate) ended: VecDeque<Session>,
+    pub(crate) ended: VecDeque<Shared<Session>>,
     /// How many active workers serve each queue. Derived from `live`.
     #[n(2)]
     pub(crate) servers: BTreeMap<Name, u64>,
@@ -124,32 +125,32 @@ impl Sessions {
     /// # Errors
     /// [`Refusal::NoSession`] when it is over, was never issued, or the secret is wrong.
     pub fn prove(&self, key: SessionKey) -> Result<&Session, Refusal> {
-        let session = self.live.get(&key.id).filter(|session| session.secret == key.secret);
+        let session = self.live(key.id).filter(|session| session.secret == key.secret);
         session.ok_or(Refusal::NoSession { session: key.id })
     }
 
     /// Returns a live session.
     #[must_use]
     pub fn live(&self, id: SessionId) -> Option<&Session> {
-        self.live.get(&id)
+        self.live.get(&id).map(|session| &**session)
     }
 
     /// Returns the live sessions after `after`, in the order they were opened.
     pub fn list(&self, after: Option<SessionId>) -> impl Iterator<Item = &Session> {
         let from = after.map_or(SessionId(0), |id| SessionId(id.0.saturating_add(1)));
-        self.live.range(from..).map(|(_, session)| session)
+        self.live.range(from..).map(|(_, session)| &**session)
     }
 
     /// Returns the sessions that ended last, oldest first.
     pub fn ended(&self) -> impl DoubleEndedIterator<Item = &Session> {
-        self.ended.iter()
+        self.ended.iter().map(|session| &**session)
     }
 
     /// Returns the live sessions that may be found lost by `served`, the earliest first. Whether
     /// a beat extended one is known to the active server only.
     pub fn lapsing_by(&self, served: Served) -> impl Iterator<Item = &Session> {
         let due = self.lapses.iter().take_while(move |(lapses, _)| *lapses <= served);
-        due.filter_map(|(_, id)| self.live.get(id))
+        due.filter_map(|(_, id)| self.live(*id))
     }
 
     /// Returns the earliest moment at which a session may be found lost.
@@ -192,7 +193,7 @@ impl Sessions {
         };
         self.lapses.insert((session.lapses, id));
         self.count_server(&session.queues);
-        let before = self.live.insert(id, session);
+        let before = self.live.insert(id, Shared::new(session));
         assert!(before.is_none(), "a session id is issued once");
         SessionKey { id, secret: command.secret }
     }
@@ -267,8 +268,9 @@ impl Sessions {
         if derived != *self {
             return Err("what is derived from the sessions differs from them".to_owned());
         }
-        let over =
-            |session: &&Session| matches!(session.state, WorkerState::Left | WorkerState::Lost);
+        let over = |session: &&Shared<Session>| {
+            matches!(session.state, WorkerState::Left | WorkerState::Lost)
+        };
         let ended_all_over = self.ended.iter().filter(over).count() == self.ended.len();
         if self.live.values().any(|session| over(&session)) || !ended_all_over {
             return Err("a session is over and live, or neither".to_owned());

@@ -2,8 +2,10 @@
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use core::fmt::Write as _;
 
+use minicbor::encode::Write;
 use minicbor::{Decode, Encode};
 use sha2::{Digest, Sha256};
 
@@ -61,8 +63,9 @@ impl State {
     /// Returns the bytes from which [`State::restore`] makes an equal state.
     #[must_use]
     pub fn snapshot(&self) -> Vec<u8> {
-        let written = Written { version: SNAPSHOT_VERSION, state: self };
-        minicbor::to_vec(written).expect("writing to memory does not fail")
+        let mut bytes = Vec::new();
+        let Ok(()) = write(self, &mut bytes);
+        bytes
     }
 
     /// Returns the state that the bytes hold.
@@ -100,12 +103,38 @@ impl State {
             requests: &self.requests,
             automation: Some(&self.automation).filter(|a| **a != Automation::default()),
         };
-        let bytes = minicbor::to_vec(hashed).expect("writing to memory does not fail");
-        let digest = Sha256::digest(bytes);
+        let mut hashing = Hashing::default();
+        minicbor::encode(hashed, &mut hashing).expect("a digest takes every byte");
+        let digest = hashing.0.finalize();
         digest.iter().fold(String::with_capacity(64), |mut text, byte| {
             write!(text, "{byte:02x}").expect("writing to memory does not fail");
             text
         })
+    }
+}
+
+/// Writes a state's snapshot as it comes.
+///
+/// # Errors
+/// When `to` takes no more.
+pub(crate) fn write<W: Write>(state: &State, to: W) -> Result<(), W::Error> {
+    let written = Written { version: SNAPSHOT_VERSION, state };
+    match minicbor::encode(written, to) {
+        Ok(()) => Ok(()),
+        Err(error) => Err(error.into_write().expect("a state can be written whole")),
+    }
+}
+
+/// A digest over everything that is written to it.
+#[derive(Default)]
+pub(crate) struct Hashing(pub(crate) Sha256);
+
+impl Write for Hashing {
+    type Error = Infallible;
+
+    fn write_all(&mut self, bytes: &[u8]) -> Result<(), Infallible> {
+        self.0.update(bytes);
+        Ok(())
     }
 }
 

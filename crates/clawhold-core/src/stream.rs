@@ -10,13 +10,14 @@ mod retain;
 #[cfg(test)]
 mod tests;
 
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::ops::Bound;
 
 use minicbor::{Decode, Encode};
 
 use crate::answer::{Kind, Refusal};
+use crate::shared::Shelf;
 use crate::units::{Bytes, EventNumber, Name, Position, Stamp, Timestamp, Token};
 
 /// A stream.
@@ -39,7 +40,7 @@ pub struct Stream {
     pub first: EventNumber,
     /// The events kept, oldest first.
     #[n(5)]
-    pub(crate) events: VecDeque<Event>,
+    pub(crate) events: Shelf<Event>,
     /// Bytes in `events`.
     #[n(6)]
     pub bytes: u64,
@@ -152,7 +153,7 @@ impl Stream {
             is_first || bytes <= bytes_max
         };
         let numbers = (from..).map(EventNumber);
-        let events = numbers.zip(self.events.range(skip..)).take(count_max).take_while(fits);
+        let events = numbers.zip(self.events.after(skip)).take(count_max).take_while(fits);
         Ok(EventPage { events: events.collect(), last })
     }
 }

@@ -5,6 +5,7 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::sync::Arc;
 use core::fmt;
 
 use minicbor::{Decode, Encode};
@@ -134,7 +135,7 @@ pub struct Stamp {
 /// so that a name never looks like a flag or a path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
 #[cbor(transparent)]
-pub struct Name(#[n(0)] Box<str>);
+pub struct Name(#[cbor(n(0), with = "crate::shared::text")] Arc<str>);
 
 impl Name {
     /// Returns the name, if `text` is one.
@@ -168,7 +169,7 @@ impl fmt::Display for Name {
 /// within allowed, without control or hidden characters. Compared byte for byte.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
 #[cbor(transparent)]
-pub struct Title(#[n(0)] Box<str>);
+pub struct Title(#[cbor(n(0), with = "crate::shared::text")] Arc<str>);
 
 impl Title {
     /// Returns the title, if `text` is one.
@@ -186,7 +187,7 @@ impl Title {
 
     /// Returns what comes before every title.
     pub(crate) fn lowest() -> Self {
-        Self(Box::default())
+        Self("".into())
     }
 
     /// Returns the title as text.
@@ -244,7 +245,7 @@ impl fmt::Display for Key {
 /// 1 to 64 visible ASCII characters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
 #[cbor(transparent)]
-pub struct RequestId(#[n(0)] Box<str>);
+pub struct RequestId(#[cbor(n(0), with = "crate::shared::text")] Arc<str>);
 
 impl RequestId {
     /// Returns the request id, if `text` is one.

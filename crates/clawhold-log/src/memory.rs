@@ -150,6 +150,10 @@ impl Log for MemoryLog {
         self.writer
     }
 
+    fn another(&self) -> Result<Box<dyn Log>, LogError> {
+        Ok(Box::new(MemoryStore { shared: Arc::clone(&self.shared) }.handle()))
+    }
+
     fn head(&mut self) -> Result<Head, LogError> {
         Ok(self.shared.lock().head)
     }

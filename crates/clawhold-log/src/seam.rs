@@ -174,6 +174,12 @@ pub trait Log: Send + fmt::Debug {
     /// Returns the name that records written through this handle carry.
     fn writer(&self) -> Writer;
 
+    /// Returns another handle on the same log, with a name of its own, for another thread.
+    ///
+    /// # Errors
+    /// As when the log was opened.
+    fn another(&self) -> Result<Box<dyn Log>, LogError>;
+
     /// Returns where the log begins and ends.
     ///
     /// # Errors

@@ -135,6 +135,10 @@ impl Log for SqliteLog {
         self.writer
     }
 
+    fn another(&self) -> Result<Box<dyn Log>, LogError> {
+        Ok(Box::new(Self::open_with(&self.path, self.options)?))
+    }
+
     fn head(&mut self) -> Result<Head, LogError> {
         let connection = self.connection()?;
         let result = head(connection);

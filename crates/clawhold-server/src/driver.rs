@@ -24,6 +24,7 @@ use tracing::{error, info};
 
 use crate::clock;
 use crate::journal::Order;
+use crate::keeper::{Keep, Snapshot};
 
 /// Messages that may wait for the driver. When it is full, callers are told so.
 pub(crate) const MESSAGES_MAX: usize = 65_536;
@@ -34,18 +35,56 @@ const TURN_MAX: usize = 4_096;
 /// How long a caller waits for its outcome before it is told that it is unknown.
 const OUTCOME_TIMEOUT: Duration = Duration::from_secs(30);
 
-type Reply = Box<dyn FnOnce(Result<(&Replica, &Applied), Failure>) + Send>;
 type View = Box<dyn FnOnce(&Replica) + Send>;
 type BeatReply = oneshot::Sender<Result<Result<BeatAnswer, Refusal>, Failure>>;
 
 /// What the driver's thread is told.
 pub(crate) enum Message {
-    Submit { request: Box<Request>, reply: Reply },
+    Submit { request: Box<Request>, ask: Box<dyn Ask> },
     Read { view: View },
     Beat { beat: Box<Beat>, reply: BeatReply },
     Log(Event),
     Broken { reason: String },
     Stop,
+}
+
+/// Whoever waits for a request's outcome.
+pub(crate) trait Ask: Send {
+    /// Looks before the request is submitted; false when that was the answer.
+    fn look(&mut self, replica: &Replica) -> bool;
+
+    /// Takes the outcome.
+    fn answer(self: Box<Self>, outcome: Result<(&Replica, &Applied), Failure>);
+}
+
+struct Asked<T, L, V> {
+    reply: Option<oneshot::Sender<Result<T, Failure>>>,
+    look: Option<L>,
+    view: V,
+}
+
+impl<T, L, V> Ask for Asked<T, L, V>
+where
+    T: Send,
+    L: FnOnce(&Replica) -> Option<T> + Send,
+    V: FnOnce(&Replica, &Applied) -> T + Send,
+{
+    fn look(&mut self, replica: &Replica) -> bool {
+        let seen = self.look.take().and_then(|look| look(replica));
+        let Some(seen) = seen else { return true };
+        if let Some(reply) = self.reply.take() {
+            // A caller that went away needs no answer.
+            let _ = reply.send(Ok(seen));
+        }
+        false
+    }
+
+    fn answer(self: Box<Self>, outcome: Result<(&Replica, &Applied), Failure>) {
+        let Self { reply, view, .. } = *self;
+        if let Some(reply) = reply {
+            let _ = reply.send(outcome.map(|(replica, applied)| view(replica, applied)));
+        }
+    }
 }
 
 /// Why there is no answer.
@@ -119,11 +158,22 @@ impl Handle {
         request: Request,
         view: impl FnOnce(&Replica, &Applied) -> T + Send + 'static,
     ) -> Result<T, Failure> {
+        self.submit_unless(request, |_| None, view).await
+    }
+
+    /// Submits a request, unless `look` has an answer already.
+    ///
+    /// # Errors
+    /// As for [`Handle::submit`].
+    pub(crate) async fn submit_unless<T: Send + 'static>(
+        &self,
+        request: Request,
+        look: impl FnOnce(&Replica) -> Option<T> + Send + 'static,
+        view: impl FnOnce(&Replica, &Applied) -> T + Send + 'static,
+    ) -> Result<T, Failure> {
         let (sender, receiver) = oneshot::channel();
-        let reply: Reply = Box::new(move |outcome| {
-            let _ = sender.send(outcome.map(|(replica, applied)| view(replica, applied)));
-        });
-        self.send(Message::Submit { request: Box::new(request), reply })?;
+        let ask = Box::new(Asked { reply: Some(sender), look: Some(look), view });
+        self.send(Message::Submit { request: Box::new(request), ask })?;
         match tokio::time::timeout(OUTCOME_TIMEOUT, receiver).await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(_)) | Err(_) => Err(Failure::OutcomeUnknown),
@@ -191,8 +241,11 @@ pub(crate) struct Driver {
     replica: Replica,
     messages: Receiver<Message>,
     orders: SyncSender<Order>,
+    keep: Keep,
     pending: HashMap<Call, Pending>,
     calls: u64,
+    /// Whether a request came in that the replica has not acted upon.
+    submitted: bool,
     changes: broadcast::Sender<Arc<[Change]>>,
     standing: watch::Sender<Standing>,
     mode: Mode,
@@ -209,13 +262,13 @@ struct Logged {
 
 /// Records after which a snapshot is taken.
 const SNAPSHOT_RECORDS: u64 = 100_000;
-/// Bytes after which a snapshot is taken.
+/// Bytes after which a snapshot is taken, but never before twice the size of the last one.
 const SNAPSHOT_BYTES: usize = 256 * 1_024 * 1_024;
 /// Records that make a snapshot worth while when the server stops.
 const SNAPSHOT_RECORDS_AT_STOP: u64 = 1_000;
 
 enum Pending {
-    Reply(Reply),
+    Ask(Box<dyn Ask>),
     Beat(Box<Beat>, BeatReply),
 }
 
@@ -237,6 +290,7 @@ impl Driver {
         replica: Replica,
         channel: (SyncSender<Message>, Receiver<Message>),
         orders: SyncSender<Order>,
+        keep: Keep,
         on_turn: Box<dyn FnMut(&Replica) + Send>,
     ) -> (Self, Handle) {
         let (changes, _) = broadcast::channel(CHANGES_MAX);
@@ -248,8 +302,10 @@ impl Driver {
             replica,
             messages,
             orders,
+            keep,
             pending: HashMap::new(),
             calls: 0,
+            submitted: false,
             changes,
             standing,
             logged: Logged::default(),
@@ -278,8 +334,9 @@ impl Driver {
                     Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
                 }
             }
-            // Reads and beats do not let the replica act: they must not hold back what is due.
-            if clock::now().uptime_ms >= tick_at_ms {
+            // What came in together leaves together. Reads and beats do not let the replica act:
+            // they must not hold back what is due.
+            if std::mem::take(&mut self.submitted) || clock::now().uptime_ms >= tick_at_ms {
                 self.step(Event::Tick)?;
             }
             self.tell_standing();
@@ -293,9 +350,15 @@ impl Driver {
 
     fn take(&mut self, message: Message) -> Result<(), Broken> {
         match message {
-            Message::Submit { request, reply } => {
-                let call = self.call(Pending::Reply(reply));
-                self.step(Event::Submit { call, request: *request })
+            Message::Submit { request, mut ask } => {
+                if !ask.look(&self.replica) {
+                    return Ok(());
+                }
+                let call = self.call(Pending::Ask(ask));
+                self.submitted = true;
+                let declined = self.replica.submit(clock::now(), call, *request);
+                declined.into_iter().for_each(|action| self.carry_out(action));
+                Ok(())
             }
             Message::Read { view } => {
                 view(&self.replica);
@@ -352,7 +415,7 @@ impl Driver {
         while let Some((call, mut applied)) = self.replica.apply_next() {
             changes.append(&mut applied.changes);
             match call.and_then(|call| self.pending.remove(&call)) {
-                Some(Pending::Reply(reply)) => reply(Ok((&self.replica, &applied))),
+                Some(Pending::Ask(ask)) => ask.answer(Ok((&self.replica, &applied))),
                 Some(Pending::Beat(beat, reply)) => beats.push((beat, reply)),
                 None => {}
             }
@@ -400,7 +463,7 @@ impl Driver {
             Declined::Storage { reason } => Failure::Storage { text: reason },
         };
         match self.pending.remove(&call) {
-            Some(Pending::Reply(reply)) => reply(Err(failure)),
+            Some(Pending::Ask(ask)) => ask.answer(Err(failure)),
             Some(Pending::Beat(_, reply)) => {
                 let _ = reply.send(Err(failure));
             }
@@ -437,7 +500,9 @@ impl Driver {
     }
 
     fn snapshot_if_due(&mut self) {
-        if self.logged.records >= SNAPSHOT_RECORDS || self.logged.bytes >= SNAPSHOT_BYTES {
+        let bytes_max = SNAPSHOT_BYTES.max(self.keep.last_bytes().saturating_mul(2));
+        let due = self.logged.records >= SNAPSHOT_RECORDS || self.logged.bytes >= bytes_max;
+        if due && !self.keep.is_busy() {
             self.snapshot();
         }
     }
@@ -446,8 +511,7 @@ impl Driver {
         self.logged = Logged::default();
         let next = self.replica.next_record();
         let at = clawhold_core::units::RecordNumber(next.0.saturating_sub(1));
-        let state = self.replica.state();
-        self.order(Order::Snapshot { at, epoch: state.epoch(), bytes: state.snapshot() });
+        self.keep.keep(Snapshot { at, state: self.replica.state().freeze() });
     }
 
     fn end(&mut self) {
@@ -457,7 +521,7 @@ impl Driver {
         let failure = Failure::Stopping;
         for (_, pending) in self.pending.drain() {
             match pending {
-                Pending::Reply(reply) => reply(Err(failure.clone())),
+                Pending::Ask(ask) => ask.answer(Err(failure.clone())),
                 Pending::Beat(_, reply) => {
                     let _ = reply.send(Err(failure.clone()));
                 }

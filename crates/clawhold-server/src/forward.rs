@@ -3,6 +3,8 @@
 //! A standby answers nothing about the state itself: what it says could be old. It passes the
 //! request on with its body and streams the answer back. A request is passed on once only.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
@@ -33,7 +35,7 @@ const OWN: [&str; 9] = [
 ];
 
 /// What the door needs to know.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Door {
     pub(crate) standing: tokio::sync::watch::Receiver<Standing>,
     pub(crate) http: reqwest::Client,
@@ -50,16 +52,20 @@ pub(crate) struct Actor {
 }
 
 /// Checks who asks, then lets the request in or passes it on.
-pub(crate) async fn admit(State(door): State<Door>, mut request: Request, next: Next) -> Response {
+pub(crate) async fn admit(
+    State(door): State<Arc<Door>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     if let Err(problem) = door.check(&mut request) {
         return respond(*problem);
     }
     let path = request.uri().path();
     let own = OWN.contains(&path) || path.starts_with("/problems/");
-    let standing = door.standing.borrow().clone();
-    if own || standing.mode == Mode::Active {
+    if own || door.standing.borrow().mode == Mode::Active {
         return next.run(request).await;
     }
+    let standing = door.standing.borrow().clone();
     let seen = request.headers().contains_key(&FORWARDED);
     match standing.active_url {
         Some(url) if !seen => door.pass_on(&url, request).await,

@@ -36,8 +36,6 @@ pub(crate) enum Order {
     Follow { next: RecordNumber },
     /// Stop following: this server is the active one.
     Lead,
-    /// Keep a snapshot and drop what it makes needless.
-    Snapshot { at: RecordNumber, epoch: Epoch, bytes: Vec<u8> },
 }
 
 /// The log and how far this server has read it.
@@ -113,10 +111,6 @@ impl Journal {
             }
             Order::Lead => {
                 self.following = false;
-                Some(())
-            }
-            Order::Snapshot { at, epoch, bytes } => {
-                self.snapshot(at, epoch, bytes);
                 Some(())
             }
         }
@@ -225,28 +219,6 @@ impl Journal {
         if self.presence != Some(presence) {
             self.presence = Some(presence);
             self.tell(Event::Presence(presence));
-        }
-    }
-
-    fn snapshot(&mut self, at: RecordNumber, epoch: Epoch, bytes: Vec<u8>) {
-        let mut chunks = bytes.chunks(256 * 1_024).map(<[u8]>::to_vec);
-        let at = Number(at.0);
-        match self.log.put_snapshot(at, clawhold_log::Epoch(epoch.0), &mut chunks) {
-            Ok(()) => {
-                self.trim(at);
-            }
-            Err(error) => self.complain("snapshot", &error),
-        }
-    }
-
-    /// Drops what the snapshots make needless, a bounded step at a time.
-    fn trim(&mut self, upto: Number) {
-        loop {
-            match self.log.trim(upto) {
-                Ok(0) => return,
-                Ok(_) => {}
-                Err(error) => return self.complain("trim", &error),
-            }
         }
     }
 

@@ -9,6 +9,7 @@ mod driver;
 mod forward;
 mod http;
 mod journal;
+mod keeper;
 mod notify;
 mod outside;
 mod run;

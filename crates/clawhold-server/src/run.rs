@@ -6,6 +6,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -24,6 +25,7 @@ use crate::driver::{self, Broken, Driver, Handle, Standing};
 use crate::forward::{self, Door};
 use crate::http;
 use crate::journal::{Journal, chain};
+use crate::keeper::Keeper;
 use crate::notify::Notify;
 use crate::outside::Outside;
 use crate::sender;
@@ -118,6 +120,7 @@ pub struct Running {
     ended: watch::Receiver<bool>,
     driver: Option<JoinHandle<Result<(), Broken>>>,
     journal: Option<JoinHandle<()>>,
+    keeper: Option<JoinHandle<()>>,
     serve: tokio::task::JoinHandle<io::Result<()>>,
     closing: watch::Sender<bool>,
     hint: Option<PathBuf>,
@@ -134,11 +137,14 @@ pub async fn start(config: Config, listener: TcpListener) -> Result<Running, Sta
     let log = open(&config.store).await?;
     let (replica, next, log) = restore(&config, log, &url).await?;
     let (sender, receiver) = driver::channel();
+    let store = config.store.clone();
+    let another = log.another().map_err(|source| StartError::Store { store, source })?;
+    let (keeper, keep) = Keeper::new(another);
     let (orders, taken) = sync_channel(ORDERS_MAX);
     let journal = Journal::new(log, taken, sender.clone(), next);
     let mut notify = Notify::new(config.notify);
     let turn = Box::new(move |replica: &Replica| notify.turn(replica));
-    let (driver, handle) = Driver::new(replica, (sender, receiver), orders, turn);
+    let (driver, handle) = Driver::new(replica, (sender, receiver), orders, keep, turn);
     let (ended_sender, ended) = watch::channel(false);
     let journal = std::thread::Builder::new().name("log".to_owned()).spawn(move || {
         raise_priority();
@@ -148,6 +154,8 @@ pub async fn start(config: Config, listener: TcpListener) -> Result<Running, Sta
         let _end = EndSignal(ended_sender);
         driver.run()
     })?;
+    let keeper =
+        std::thread::Builder::new().name("snapshots".to_owned()).spawn(move || keeper.run())?;
     let (closing, closed) = watch::channel(false);
     let serve = serve(&config, &handle, listener, closed)?;
     let hint = hint_path(&config.store);
@@ -160,6 +168,7 @@ pub async fn start(config: Config, listener: TcpListener) -> Result<Running, Sta
         ended,
         driver: Some(driver),
         journal: Some(journal),
+        keeper: Some(keeper),
         serve,
         closing,
         hint,
@@ -238,8 +247,8 @@ fn serve(
     let outside = Outside::default();
     tokio::spawn(sender::run(handle.clone(), outside.clone()));
     let app = http::App { handle: handle.clone(), store: config.store.clone(), outside };
-    let router =
-        http::router(app).layer(axum::middleware::from_fn_with_state(door, forward::admit));
+    let router = http::router(app)
+        .layer(axum::middleware::from_fn_with_state(Arc::new(door), forward::admit));
     let shutdown = async move {
         // The sender lives as long as the server: an error is the end as well.
         let _ = closed.wait_for(|closed| *closed).await;
@@ -292,21 +301,22 @@ impl Running {
         if let Some(path) = self.hint.take() {
             forget_hint(&path, &self.url);
         }
-        let threads = (self.driver.take(), self.journal.take());
+        let threads = (self.driver.take(), [self.journal.take(), self.keeper.take()]);
         drop(self);
         let joined = tokio::task::spawn_blocking(move || join(threads)).await;
         joined.unwrap_or_else(|error| Err(Stopped::Panicked(error.to_string())))
     }
 }
 
-type Threads = (Option<JoinHandle<Result<(), Broken>>>, Option<JoinHandle<()>>);
+type Threads = (Option<JoinHandle<Result<(), Broken>>>, [Option<JoinHandle<()>>; 2]);
 
-fn join((driver, journal): Threads) -> Result<(), Stopped> {
+fn join((driver, others): Threads) -> Result<(), Stopped> {
     let ended = driver.map(JoinHandle::join);
-    if let Some(journal) = journal
-        && journal.join().is_err()
-    {
-        error!("the log's thread panicked");
+    for other in others.into_iter().flatten() {
+        let name = other.thread().name().unwrap_or_default().to_owned();
+        if other.join().is_err() {
+            error!(name, "a thread panicked");
+        }
     }
     match ended {
         None | Some(Ok(Ok(()))) => Ok(()),

@@ -8,6 +8,7 @@ use super::{Index, Job, Jobs};
 use crate::answer::JobState;
 use crate::queue::Queue;
 use crate::session::Sessions;
+use crate::units::JobId;
 
 impl Jobs {
     /// Checks everything that must be true of the jobs between two entries.
@@ -16,8 +17,8 @@ impl Jobs {
     /// The first thing that is not, in words.
     pub(crate) fn check(&self, sessions: &Sessions) -> Result<(), String> {
         self.check_index()?;
-        for (id, job) in &self.kept.jobs {
-            ensure(*id == job.id && job.id <= self.kept.last, || format!("job {id} misplaced"))?;
+        for job in self.kept.jobs.listed(JobId(0)) {
+            ensure(job.id <= self.kept.last, || format!("job {} misplaced", job.id))?;
             self.check_job(job, sessions)?;
         }
         for (id, queue) in &self.kept.queues {

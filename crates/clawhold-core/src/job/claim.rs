@@ -105,7 +105,7 @@ impl Jobs {
 
     fn start(&mut self, step: &mut Step, session: SessionId, id: JobId) -> Claimed {
         let stamp = step.stamp;
-        let queue = self.kept.jobs.get(&id).and_then(|job| self.kept.queues.get(&job.queue));
+        let queue = self.kept.jobs.get(id).and_then(|job| self.kept.queues.get(&job.queue));
         let progress_ms = queue.map_or(0, |queue| queue.settings.progress_ms);
         let (moved, claim) = self.change(id, |job| {
             let before = job.state;

@@ -113,7 +113,7 @@ impl Jobs {
         let job = new_job(id, queue, wanted, step.stamp);
         let state = job.state;
         self.index.add(&job);
-        self.kept.jobs.insert(id, Box::new(job));
+        self.kept.jobs.insert(job);
         if let Some(queue) = self.kept.queues.get_mut(&queue) {
             queue.counters.enqueued = queue.counters.enqueued.saturating_add(1);
         }

@@ -48,8 +48,6 @@ pub(crate) struct Index {
     pub(crate) names: BTreeMap<Box<str>, QueueId>,
     /// What is derived for each queue.
     pub(crate) queues: BTreeMap<QueueId, QueueIndex>,
-    /// Every job by its state.
-    pub(crate) states: BTreeSet<(JobState, JobId)>,
     /// The running jobs of each session that holds any.
     pub(crate) held: BTreeMap<SessionId, BTreeSet<JobId>>,
     /// Scheduled jobs by their time.
@@ -164,7 +162,7 @@ impl Index {
             index.names.insert(queue.name.as_str().into(), *id);
             index.queues.insert(*id, QueueIndex::default());
         }
-        for job in kept.jobs.values() {
+        for job in kept.jobs.listed(JobId(0)) {
             index.add(job);
         }
         for (id, queue) in &kept.queues {
@@ -175,7 +173,6 @@ impl Index {
 
     pub(crate) fn add(&mut self, job: &Job) {
         self.live += u64::from(!job.state.is_ended());
-        self.states.insert((job.state, job.id));
         self.queues.entry(job.queue).or_default().add(job);
         if job.state == JobState::Scheduled {
             self.scheduled.insert((job.due, job.id));
@@ -189,7 +186,6 @@ impl Index {
 
     pub(crate) fn remove(&mut self, job: &Job) {
         self.live -= u64::from(!job.state.is_ended());
-        self.states.remove(&(job.state, job.id));
         self.queues.entry(job.queue).or_default().remove(job);
         self.scheduled.remove(&(job.due, job.id));
         let Some(run) = &job.run else { return };
@@ -235,19 +231,9 @@ impl Index {
     pub(crate) fn retime(&mut self, id: QueueId, queue: &Queue) {
         let entry = self.queues.entry(id).or_default();
         let gate = queue.gate.closed.map(|closed| closed.until);
-        if let Some(before) = core::mem::replace(&mut entry.gate_opens, gate) {
-            self.gates.remove(&(before, id));
-        }
-        if let Some(opens) = gate {
-            self.gates.insert((opens, id));
-        }
+        put(&mut self.gates, id, &mut entry.gate_opens, gate);
         let purge = entry.next_purge(queue);
-        if let Some(before) = core::mem::replace(&mut entry.purge_due, purge) {
-            self.purges.remove(&(before, id));
-        }
-        if let Some(due) = purge {
-            self.purges.insert((due, id));
-        }
+        put(&mut self.purges, id, &mut entry.purge_due, purge);
     }
 
     /// Forgets a queue that has no job.
@@ -261,6 +247,22 @@ impl Index {
             self.purges.remove(&(due, id));
         }
     }
+}
+
+/// Moves a queue's moment among those of all queues.
+fn put<T: Ord + Copy>(
+    all: &mut BTreeSet<(T, QueueId)>,
+    id: QueueId,
+    there: &mut Option<T>,
+    moment: Option<T>,
+) {
+    if *there == moment {
+        return;
+    }
+    if let Some(before) = core::mem::replace(there, moment) {
+        all.remove(&(before, id));
+    }
+    all.extend(moment.map(|moment| (moment, id)));
 }
 
 impl QueueIndex {

@@ -1,5 +1,6 @@
 //! Reading queues and jobs, a page at a time, with work bounded by the page.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Bound;
 
@@ -7,6 +8,7 @@ use super::{Counts, Job, Jobs};
 use crate::answer::JobState;
 use crate::limits;
 use crate::queue::{Queue, QueueId};
+use crate::shared::Shared;
 use crate::units::{JobId, Name, SessionId, Stamp};
 
 /// Which jobs are listed; `None` means all.
@@ -22,20 +24,31 @@ impl Jobs {
     /// Returns a job that has not ended, or ended and is kept.
     #[must_use]
     pub fn job(&self, id: JobId) -> Option<&Job> {
-        self.kept.jobs.get(&id).map(|job| &**job)
+        self.kept.jobs.get(id).map(|job| &**job)
+    }
+
+    /// Returns a job as it is now, to be read later and elsewhere.
+    #[must_use]
+    pub fn share(&self, id: JobId) -> Option<Arc<Job>> {
+        self.kept.jobs.get(id).map(Shared::share)
     }
 
     /// Returns a queue.
     #[must_use]
     pub fn queue(&self, name: &Name) -> Option<&Queue> {
-        self.kept.queues.get(&self.queue_id(name)?)
+        self.by_id(self.queue_id(name)?)
+    }
+
+    /// Returns the queue with this id.
+    pub(crate) fn by_id(&self, id: QueueId) -> Option<&Queue> {
+        self.kept.queues.get(&id).map(|queue| &**queue)
     }
 
     /// Returns the queues after `after`, in the order of their names.
     pub fn queues(&self, after: Option<&Name>) -> impl Iterator<Item = &Queue> {
         let from = after.map_or(Bound::Unbounded, |name| Bound::Excluded(name.as_str()));
         let names = self.index.names.range::<str, _>((from, Bound::Unbounded));
-        names.filter_map(|(_, id)| self.kept.queues.get(id))
+        names.filter_map(|(_, id)| self.by_id(*id))
     }
 
     /// Returns how many jobs of a queue are in each state.
@@ -58,14 +71,8 @@ impl Jobs {
         let from = JobId(after.map_or(0, |id| id.0.saturating_add(1)));
         let queue = filter.queue.map(|name| self.queue_id(name));
         match (queue, filter.state) {
-            (None, None) => {
-                let jobs = self.kept.jobs.range(from..);
-                jobs.take(count).map(|(_, job)| &**job).collect()
-            }
-            (None, Some(state)) => {
-                let jobs = self.index.states.range((state, from)..=(state, JobId(u64::MAX)));
-                jobs.take(count).filter_map(|(_, id)| self.job(*id)).collect()
-            }
+            (None, None) => self.kept.jobs.listed(from).take(count).collect(),
+            (None, Some(state)) => self.kept.jobs.listed_in(from, state).take(count).collect(),
             (Some(None), _) => Vec::new(),
             (Some(Some(queue)), Some(state)) => self.list_place(queue, state, from, count),
             (Some(Some(queue)), None) => {
@@ -99,10 +106,7 @@ impl Jobs {
     /// place that is its state.
     pub(crate) fn places(&self, job: &Job) -> Vec<&'static str> {
         let Some(index) = self.index.queues.get(&job.queue) else { return Vec::new() };
-        let listed = |state: &JobState| {
-            let place = (*state, job.id);
-            self.index.states.contains(&place) || index.places.contains(&place)
-        };
+        let listed = |state: &JobState| index.places.contains(&(*state, job.id));
         let states = JobState::ALL.iter().filter(|state| listed(state));
         let mut places: Vec<&'static str> = states.map(|state| state.as_str()).collect();
         let waits = matches!(job.state, JobState::Queued | JobState::Returned);

@@ -100,7 +100,7 @@ fn name(text: &str) -> Name {
 
 impl World {
     /// Plays one line: a moment and a command, or a moment and something to show.
-    fn play(&mut self, line: &str) -> String {
+    pub(crate) fn play(&mut self, line: &str) -> String {
         let words = Words::of(line);
         let now: u64 = words.bare(0).parse().unwrap();
         match words.bare(1) {

@@ -10,7 +10,7 @@ use crate::command::{
     TakeBackJob, TakeOver,
 };
 use crate::limits;
-use crate::record::{self, RECORD_VERSION, Record};
+use crate::record::{RECORD_VERSION, Record};
 use crate::renewal;
 use crate::units::{Epoch, Name, Served, SessionId};
 
@@ -106,21 +106,17 @@ impl Replica {
         let requests = self.batch();
         let elapsed_ms = core::mem::take(&mut self.unlogged_ms);
         let at = self.now.at.max(self.state.last().at);
-        let pieces = requests.iter().map(|waiting| waiting.bytes.as_slice());
-        let body = record::assemble(at, elapsed_ms, pieces);
-        let number = self.next;
-        actions.push(Action::Append { number, epoch: self.epoch, body: body.clone() });
-        let sent_ms = self.now.uptime_ms;
         let flight = InFlight {
-            number,
-            sent_ms,
+            number: self.next,
+            sent_ms: self.now.uptime_ms,
             elapsed_ms,
             at,
-            body,
             requests,
             doubt: false,
             was_in_doubt: false,
         };
+        let (number, body) = (flight.number, flight.body());
+        actions.push(Action::Append { number, epoch: self.epoch, body });
         self.in_flight = Some(flight);
     }
 

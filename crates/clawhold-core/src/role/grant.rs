@@ -8,6 +8,7 @@ use crate::change::What;
 use crate::command::{Acquire, ExpireRole, Release, Standings, Withdraw};
 use crate::limits;
 use crate::request::check_range;
+use crate::shared::Shared;
 use crate::state::{State, Step};
 use crate::stream::Streams;
 use crate::units::{Name, SessionId, Token};
@@ -172,7 +173,7 @@ impl Roles {
         let held = self.by_session.get(&session).into_iter().flatten();
         let held: Vec<Name> = held.cloned().collect();
         for name in &held {
-            if self.by_name.get(name).is_some_and(withholds) {
+            if self.by_name.get(name).is_some_and(|role| withholds(role)) {
                 self.withhold(step, name, cause);
             } else {
                 self.pass_on(step, streams, name, cause);
@@ -255,7 +256,10 @@ impl Roles {
         // One entry may grant several roles, each under a token of its own.
         let next = Token(self.latest.0.saturating_add(1));
         let token = next.max(Token(step.stamp.position.0));
-        let role = self.by_name.entry(name.clone()).or_insert_with(|| Role::new(name.clone()));
+        let role = self
+            .by_name
+            .entry(name.clone())
+            .or_insert_with(|| Shared::new(Role::new(name.clone())));
         assert!(role.held.is_none(), "a role has at most one holder");
         assert!(role.floor < token, "a token rises");
         let ttl_ms = to.ttl_ms.unwrap_or(role.ttl_ms);

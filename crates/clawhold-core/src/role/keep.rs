@@ -13,6 +13,7 @@ use crate::command::{RemoveRole, SetRole};
 use crate::limits;
 use crate::request::check_range;
 use crate::session::Sessions;
+use crate::shared::Shared;
 use crate::state::{State, Step};
 use crate::units::{Name, Served, SessionId, Token};
 
@@ -81,7 +82,10 @@ impl Roles {
             let (count, max) = (count as u64, limits::ROLES_MAX as u64);
             return Err(Refusal::Full { what: "the list of roles".into(), count, max });
         }
-        let role = self.by_name.entry(name.clone()).or_insert_with(|| Role::new(name.clone()));
+        let role = self
+            .by_name
+            .entry(name.clone())
+            .or_insert_with(|| Shared::new(Role::new(name.clone())));
         role.removed = false;
         Ok(role)
     }
@@ -129,6 +133,7 @@ impl Roles {
     pub(crate) fn hear(&mut self, session: SessionId) {
         for name in self.by_session.get(&session).into_iter().flatten() {
             let Some(role) = self.by_name.get_mut(name) else { continue };
+            let role = &mut **role;
             let lease = role.held.as_mut().filter(|lease| lease.session == session);
             let mut candidates = role.candidates.iter_mut();
             if let Some(lease) = lease {

@@ -1,7 +1,7 @@
 //! What a stream keeps, what goes, and its removal.
 
 use alloc::borrow::ToOwned;
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -12,6 +12,7 @@ use crate::change::What;
 use crate::command::{RemoveStream, SetStream};
 use crate::limits;
 use crate::request::check_range;
+use crate::shared::Shelf;
 use crate::state::{State, Step};
 use crate::units::{EventNumber, Name, Timestamp};
 
@@ -148,7 +149,7 @@ impl Stream {
             bytes_max: limits::STREAM_BYTES_DEFAULT,
             age_ms_max: 0,
             first: EventNumber(1),
-            events: VecDeque::new(),
+            events: Shelf::default(),
             bytes: 0,
             positions: BTreeMap::new(),
             due: None,
@@ -161,7 +162,7 @@ impl Stream {
         let mut count = self.count().saturating_add(added_events);
         let mut bytes = self.bytes.saturating_add(added_bytes);
         let mut number = self.first.0.saturating_sub(1);
-        for event in &self.events {
+        for event in self.events.iter() {
             if count <= self.events_max && bytes <= self.bytes_max {
                 break;
             }

@@ -75,6 +75,10 @@ pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Rejected> {
         return Err(Problem { field, ..Problem::new(Code::BadJson, detail) }.into());
     }
     check_depth(text)?;
+    if let Ok(value) = serde_json::from_str(text) {
+        return Ok(value);
+    }
+    // Read once more, slower, for the path of the field at fault.
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let path = error.path().to_string();
@@ -87,16 +91,11 @@ pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Rejected> {
 /// Refuses nesting that is deeper than any known body needs.
 fn check_depth(text: &str) -> Result<(), Rejected> {
     let mut depth = 0_usize;
-    let mut in_string = false;
-    let mut escaped = false;
-    for byte in text.bytes() {
-        if in_string {
-            in_string = escaped || byte != b'"';
-            escaped = !escaped && byte == b'\\';
-            continue;
-        }
+    let mut rest = text.as_bytes();
+    while let Some((byte, after)) = rest.split_first() {
+        rest = after;
         match byte {
-            b'"' => in_string = true,
+            b'"' => rest = after_string(after),
             b'{' | b'[' => depth += 1,
             b'}' | b']' => depth = depth.saturating_sub(1),
             _ => {}
@@ -109,6 +108,17 @@ fn check_depth(text: &str) -> Result<(), Rejected> {
         }
     }
     Ok(())
+}
+
+/// Returns what follows the string whose opening quote was just read.
+fn after_string(mut rest: &[u8]) -> &[u8] {
+    while let Some(at) = memchr::memchr2(b'"', b'\\', rest) {
+        if rest[at] == b'"' {
+            return &rest[at + 1..];
+        }
+        rest = rest.get(at + 2..).unwrap_or_default();
+    }
+    &[]
 }
 
 fn misshapen(path: &str, error: &serde_json::Error) -> Rejected {

@@ -1,9 +1,8 @@
 //! One call: who asks, under which request id; and how a write is answered.
 
-use axum::Json;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{HeaderName, HeaderValue};
+use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use clawhold_api::error::{Code, Problem};
 use clawhold_api::routes;
@@ -64,10 +63,21 @@ pub(super) struct Written<T> {
     pub(super) body: T,
 }
 
+impl<T> Written<T> {
+    /// Returns the same with another body.
+    pub(super) fn map<U>(self, map: impl FnOnce(T) -> U) -> Written<U> {
+        Written { position: self.position, replayed: self.replayed, body: map(self.body) }
+    }
+}
+
 impl<T: Serialize> IntoResponse for Written<T> {
     fn into_response(self) -> Response {
-        let mut response = Json(self.body).into_response();
+        let mut response = match serde_json::to_vec(&self.body) {
+            Ok(body) => body.into_response(),
+            Err(error) => return Rejected::new(Code::Internal, error.to_string()).into_response(),
+        };
         let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(HeaderName::from_static(routes::POSITION), HeaderValue::from(self.position));
         if self.replayed {
             let replayed = HeaderName::from_static(routes::REPLAYED);
@@ -85,15 +95,27 @@ impl Room {
         command: Command,
         view: impl FnOnce(&Replica, &Answer) -> Result<T, Rejected> + Send + 'static,
     ) -> Result<Written<T>, Rejected> {
+        let written = self.write_unless(call, command, |_| None, view).await?;
+        written.ok_or_else(|| Rejected::broken("a write"))
+    }
+
+    /// Submits a command, unless `look` has the answer already: `None` when nothing is to be done.
+    pub(super) async fn write_unless<T: Send + 'static>(
+        &self,
+        call: Call,
+        command: Command,
+        look: impl FnOnce(&Replica) -> Option<Result<Option<Written<T>>, Rejected>> + Send + 'static,
+        view: impl FnOnce(&Replica, &Answer) -> Result<T, Rejected> + Send + 'static,
+    ) -> Result<Option<Written<T>>, Rejected> {
         let request = Request { id: call.id, actor: Some(call.actor), command };
-        let written = self.handle.submit(request, move |replica, applied| {
+        let written = self.handle.submit_unless(request, look, move |replica, applied| {
             let answer = applied
                 .answer
                 .as_ref()
                 .map_err(|refusal| Rejected::known(replica.state(), refusal))?;
             let body = view(replica, answer)?;
             let position = replica.state().last().position.0;
-            Ok(Written { position, replayed: applied.replayed, body })
+            Ok(Some(Written { position, replayed: applied.replayed, body }))
         });
         written.await?
     }
@@ -104,13 +126,19 @@ impl Room {
         view: impl FnOnce(&Replica) -> Result<T, Rejected> + Send + 'static,
     ) -> Result<T, Rejected> {
         let read = self.handle.read(move |replica| {
-            if replica.mode() == Mode::Active {
-                return view(replica);
-            }
-            let active = replica.state().active().map(|active| active.advertise.as_str());
-            let active_url = active.filter(|url| !url.is_empty()).map(str::to_owned);
-            Err(Failure::NotActive { active_url }.into())
+            check_active(replica)?;
+            view(replica)
         });
         read.await?
     }
+}
+
+/// Checks that this server is the active one, which alone knows what is true now.
+pub(super) fn check_active(replica: &Replica) -> Result<(), Rejected> {
+    if replica.mode() == Mode::Active {
+        return Ok(());
+    }
+    let active = replica.state().active().map(|active| active.advertise.as_str());
+    let active_url = active.filter(|url| !url.is_empty()).map(str::to_owned);
+    Err(Failure::NotActive { active_url }.into())
 }

@@ -3,6 +3,7 @@
 //! A claim that would get nothing is not logged: it waits in line, or comes back empty. Whoever
 //! goes away while waiting leaves the line and takes nothing.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
@@ -11,11 +12,12 @@ use axum::response::{IntoResponse, Response};
 use clawhold_api::job as wire;
 use clawhold_core::answer::{Answer, Claimed, Refusal, SettledAs};
 use clawhold_core::command::{Claim, Command, SessionKey, Settle, Wanted};
+use clawhold_core::job::Job;
 use clawhold_core::replica::Replica;
-use clawhold_core::units::RequestId;
+use clawhold_core::units::{Name, RequestId};
 
 use super::body::Body;
-use super::call::{Call, Written};
+use super::call::{Call, Written, check_active};
 use super::error::{Rejected, problem_of};
 use super::waiters::claimable;
 use super::{Room, convert, view};
@@ -52,11 +54,9 @@ impl Room {
         let patience = clock::pause(wait);
         tokio::pin!(patience);
         loop {
-            if self.is_ready(call.id.clone(), session, wanted.clone()).await? {
-                let claimed = self.claim_now(call.clone(), session, wanted.clone()).await?;
-                if !claimed.body.jobs.is_empty() {
-                    return Ok(Some(claimed));
-                }
+            let claimed = self.claim_if_ready(call.clone(), session, wanted.clone()).await?;
+            if let Some(claimed) = claimed.filter(|claimed| !claimed.body.jobs.is_empty()) {
+                return Ok(Some(claimed));
             }
             let Some(place) = &place else { return Ok(None) };
             tokio::select! {
@@ -66,42 +66,48 @@ impl Room {
         }
     }
 
-    /// Tells whether a claim would get something, without a trace in the log. One that was
+    /// Claims, unless there is nothing to claim: that leaves no trace in the log. A claim that was
     /// answered before gets that answer again.
-    async fn is_ready(
-        &self,
-        id: Option<RequestId>,
-        session: SessionKey,
-        wanted: Wanted,
-    ) -> Result<bool, Rejected> {
-        let look = self.read(move |replica| {
-            if id.is_some_and(|id| replica.state().knows(&id)) {
-                return Ok(true);
-            }
-            let sessions = replica.state().sessions();
-            let worker = sessions.prove(session).map_err(|over| Rejected::from(&over))?;
-            if worker.drain.is_some() {
-                return Err(Rejected::from(&Refusal::Draining));
-            }
-            // A session that is no worker is refused by the core, in its words.
-            Ok(worker.slots == 0 || claimable(replica, session.id, &wanted))
-        });
-        look.await
-    }
-
-    async fn claim_now(
+    async fn claim_if_ready(
         &self,
         call: Call,
         session: SessionKey,
         wanted: Wanted,
-    ) -> Result<Written<wire::Claimed>, Rejected> {
-        let command = Command::Claim(Claim { session, wanted });
-        let written = self.write(call, command, |replica, answer| {
+    ) -> Result<Option<Written<wire::Claimed>>, Rejected> {
+        let command = Command::Claim(Claim { session, wanted: wanted.clone() });
+        let id = call.id.clone();
+        let look = move |replica: &Replica| match is_ready(replica, id.as_ref(), session, &wanted) {
+            Ok(true) => None,
+            Ok(false) => Some(Ok(None)),
+            Err(rejected) => Some(Err(rejected)),
+        };
+        let claimed = self.write_unless(call, command, look, |replica, answer| {
             let Answer::Claimed(claimed) = answer else { return Err(Rejected::broken("claim")) };
-            Ok(wire::Claimed { jobs: show_claimed(replica, claimed) })
+            Ok(handed(replica, claimed))
         });
-        written.await
+        let claimed = claimed.await?;
+        let show = |handed: Vec<Handed>| wire::Claimed { jobs: show_handed(&handed) };
+        Ok(claimed.map(|written| written.map(show)))
     }
+}
+
+/// Tells whether a claim would get something.
+fn is_ready(
+    replica: &Replica,
+    id: Option<&RequestId>,
+    session: SessionKey,
+    wanted: &Wanted,
+) -> Result<bool, Rejected> {
+    check_active(replica)?;
+    if id.is_some_and(|id| replica.state().knows(id)) {
+        return Ok(true);
+    }
+    let worker = replica.state().sessions().prove(session).map_err(|over| Rejected::from(&over))?;
+    if worker.drain.is_some() {
+        return Err(Rejected::from(&Refusal::Draining));
+    }
+    // A session that is no worker is refused by the core, in its words.
+    Ok(worker.slots == 0 || claimable(replica, session.id, wanted))
 }
 
 pub(super) async fn settle(
@@ -116,15 +122,19 @@ pub(super) async fn settle(
         settlements: convert::settlements(&body.settlements)?,
         next,
     };
+    let asked: Vec<u64> = body.settlements.iter().map(|one| one.job).collect();
     let written = room.write(call, Command::Settle(command), move |replica, answer| {
         let Answer::Settled { results, claimed } = answer else {
             return Err(Rejected::broken("settle"));
         };
-        let results = body.settlements.iter().zip(results);
-        let results = results.map(|(asked, result)| show_result(asked.job, result)).collect();
-        Ok(wire::Settled { results, jobs: show_claimed(replica, claimed) })
+        Ok((results.clone(), handed(replica, claimed)))
     });
-    written.await
+    let written = written.await?;
+    Ok(written.map(|(results, handed)| {
+        let results = asked.iter().zip(&results);
+        let results = results.map(|(job, result)| show_result(*job, result)).collect();
+        wire::Settled { results, jobs: show_handed(&handed) }
+    }))
 }
 
 fn show_result(job: u64, result: &Result<SettledAs, Refusal>) -> wire::SettleResult {
@@ -141,17 +151,29 @@ fn show_result(job: u64, result: &Result<SettledAs, Refusal>) -> wire::SettleRes
     wire::SettleResult { job, state, retry_at, problem }
 }
 
+/// A job as it was handed out, and the name of its queue.
+type Handed = (Arc<Job>, Name);
+
 /// Returns jobs as they were handed out. One that is not under that claim any more, which a
 /// repeated request may find, is left out: whoever asks holds it no longer.
-fn show_claimed(replica: &Replica, claimed: &[Claimed]) -> Vec<wire::ClaimedJob> {
+fn handed(replica: &Replica, claimed: &[Claimed]) -> Vec<Handed> {
     let jobs = replica.state().jobs();
-    let shown = claimed.iter().filter_map(|claimed| {
-        let job = jobs.job(claimed.job).filter(|job| job.claim == claimed.claim)?;
+    let shared = claimed.iter().filter_map(|claimed| {
+        let job = jobs.share(claimed.job).filter(|job| job.claim == claimed.claim)?;
+        let queue = jobs.queue_of(&job).clone();
+        Some((job, queue))
+    });
+    shared.collect()
+}
+
+/// Returns jobs as their holder is told of them. Not for the driver's thread: it takes a while.
+fn show_handed(handed: &[Handed]) -> Vec<wire::ClaimedJob> {
+    let shown = handed.iter().filter_map(|(job, queue)| {
         let run = job.run.as_deref()?;
         Some(wire::ClaimedJob {
             id: job.id.0,
             claim: job.claim.0,
-            queue: jobs.queue_of(job).to_string(),
+            queue: queue.to_string(),
             payload: convert::json(&job.payload),
             priority: job.priority.into(),
             attempt: u64::from(job.attempts).saturating_add(1),

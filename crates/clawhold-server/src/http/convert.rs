@@ -1,5 +1,7 @@
 //! Wire to core: names, numbers within their ranges, times, keys. Nothing is decided here.
 
+use std::fmt::{self, Display};
+
 use clawhold_api::json::Json;
 use clawhold_api::session::SessionKey as WireKey;
 use clawhold_api::{job as wire, stream};
@@ -21,8 +23,8 @@ const SESSION_ALLOWED: &str = "the session key that was issued: ID.SECRET";
 const MOMENT_ALLOWED: &str = "RFC 3339, from 1970 to 9999: 2026-11-30T16:00:00.000Z";
 
 /// Returns a name.
-pub(super) fn name(field: &str, text: &str) -> Result<Name, Rejected> {
-    Name::parse(text).map_err(|_| Rejected::field(field, text, NAME_ALLOWED))
+pub(super) fn name(field: impl Display, text: &str) -> Result<Name, Rejected> {
+    Name::parse(text).map_err(|_| Rejected::field(&field.to_string(), text, NAME_ALLOWED))
 }
 
 /// Returns a name, if there is one.
@@ -34,16 +36,14 @@ pub(super) fn name_opt(field: &str, text: Option<&str>) -> Result<Option<Name>, 
 pub(super) fn names(field: &str, texts: &[String], min: u64) -> Result<Vec<Name>, Rejected> {
     count(field, texts.len(), min, limits::QUEUES_PER_CLAIM_MAX)?;
     let names = texts.iter().enumerate();
-    names.map(|(at, text)| name(&format!("{field}[{at}]"), text)).collect()
+    names.map(|(at, text)| name(format_args!("{field}[{at}]"), text)).collect()
 }
 
 /// Returns text for people; empty when there is none.
-pub(super) fn text(field: &str, given: Option<&str>) -> Result<Text, Rejected> {
+pub(super) fn text(field: impl Display, given: Option<&str>) -> Result<Text, Rejected> {
     let given = given.unwrap_or("");
-    if given.contains('\0') {
-        return Err(Rejected::field(field, given, TEXT_ALLOWED));
-    }
-    Text::parse(given).map_err(|_| Rejected::field(field, given, TEXT_ALLOWED))
+    let whole = Text::parse(given).ok().filter(|_| !given.contains('\0'));
+    whole.ok_or_else(|| Rejected::field(&field.to_string(), given, TEXT_ALLOWED))
 }
 
 /// Returns a session's key. A wrong one is never repeated in the problem.
@@ -66,16 +66,16 @@ pub(super) fn session_text(key: SessionKey) -> WireKey {
 }
 
 /// Checks that a number lies within its range.
-pub(super) fn range(field: &str, value: u64, min: u64, max: u64) -> Result<u64, Rejected> {
+pub(super) fn range(field: impl Display, value: u64, min: u64, max: u64) -> Result<u64, Rejected> {
     if (min..=max).contains(&value) {
         return Ok(value);
     }
-    Err(Rejected::field(field, &value.to_string(), &format!("{min} to {max}")))
+    Err(Rejected::field(&field.to_string(), &value.to_string(), &format!("{min} to {max}")))
 }
 
 /// Checks that a number, if there is one, lies within its range.
 pub(super) fn range_opt(
-    field: &str,
+    field: impl Display,
     value: Option<u64>,
     min: u64,
     max: u64,
@@ -84,14 +84,14 @@ pub(super) fn range_opt(
 }
 
 /// Returns a number within its range as a smaller one.
-pub(super) fn small(field: &str, value: u64, min: u64, max: u32) -> Result<u32, Rejected> {
+pub(super) fn small(field: impl Display, value: u64, min: u64, max: u32) -> Result<u32, Rejected> {
     let value = range(field, value, min, u64::from(max))?;
     Ok(u32::try_from(value).unwrap_or(max))
 }
 
 /// Returns a number within its range as a smaller one, if there is one.
 pub(super) fn small_opt(
-    field: &str,
+    field: impl Display,
     value: Option<u64>,
     min: u64,
     max: u32,
@@ -109,19 +109,19 @@ pub(super) fn count(field: &str, count: usize, min: u64, max: usize) -> Result<(
 }
 
 /// Returns any JSON as bytes, within a limit.
-pub(super) fn bytes(field: &str, json: &Json, max: usize) -> Result<Bytes, Rejected> {
+pub(super) fn bytes(field: impl Display, json: &Json, max: usize) -> Result<Bytes, Rejected> {
     let text = json.get();
     if text.len() > max {
         let value = format!("{} bytes long", text.len());
-        return Err(Rejected::field(field, &value, &format!("at most {max} bytes")));
+        return Err(Rejected::field(&field.to_string(), &value, &format!("at most {max} bytes")));
     }
     Ok(Bytes::from(text))
 }
 
 /// Returns bytes of the core as the JSON they came as.
 pub(super) fn json(bytes: &Bytes) -> Json {
-    let text = String::from_utf8_lossy(&bytes.0).into_owned();
-    Json::parse(text).unwrap_or_else(|_| Json::null())
+    let text = std::str::from_utf8(&bytes.0).ok();
+    text.and_then(|text| Json::parse(text).ok()).unwrap_or_else(Json::null)
 }
 
 /// Returns how long a call may wait.
@@ -135,7 +135,7 @@ pub(super) const WAIT_MS_MAX: u64 = 60_000;
 /// Returns the jobs that are wanted.
 pub(super) fn wanted(prefix: &str, queues: &[String], max: u64) -> Result<Wanted, Rejected> {
     let queues = names(&format!("{prefix}queues"), queues, 1)?;
-    let count_max = small(&format!("{prefix}max"), max, 1, ITEMS_MAX)?;
+    let count_max = small(format!("{prefix}max"), max, 1, ITEMS_MAX)?;
     Ok(Wanted { queues, count_max })
 }
 
@@ -144,24 +144,38 @@ const ITEMS_MAX: u32 = 1_000;
 /// Returns jobs as they are asked for.
 pub(super) fn new_jobs(jobs: &[wire::NewJob], min: u64) -> Result<Vec<NewJob>, Rejected> {
     count("jobs", jobs.len(), min, limits::ITEMS_MAX)?;
-    let jobs = jobs.iter().enumerate();
-    jobs.map(|(at, job)| new_job(&format!("jobs[{at}]"), job)).collect()
+    let mut converted: Vec<NewJob> = Vec::with_capacity(jobs.len());
+    for (at, job) in jobs.iter().enumerate() {
+        let before = converted.last().map(|job| &job.queue);
+        let job = new_job(format_args!("jobs[{at}]"), job, before)?;
+        converted.push(job);
+    }
+    Ok(converted)
 }
 
-fn new_job(at: &str, job: &wire::NewJob) -> Result<NewJob, Rejected> {
-    let path = |field: &str| format!("{at}.{field}");
+/// Returns a job as it is asked for. Most jobs go where the one before went: its name is shared.
+fn new_job(
+    at: fmt::Arguments<'_>,
+    job: &wire::NewJob,
+    before: Option<&Name>,
+) -> Result<NewJob, Rejected> {
     let key = |field: &str, text: &Option<String>| {
         let keyed = text.as_deref().map(|text| {
-            Key::parse(text).map_err(|_| Rejected::field(&path(field), text, KEY_ALLOWED))
+            let bad = |_| Rejected::field(&format!("{at}.{field}"), text, KEY_ALLOWED);
+            Key::parse(text).map_err(bad)
         });
         keyed.transpose()
     };
     let duration_max = limits::DURATION_MS_MAX;
-    let timeout_ms = range_opt(&path("timeout_ms"), job.timeout_ms, 1, duration_max)?;
+    let timeout_ms = range_opt(format_args!("{at}.timeout_ms"), job.timeout_ms, 1, duration_max)?;
+    let payload_max = limits::PAYLOAD_BYTES_MAX;
     Ok(NewJob {
-        queue: name(&path("queue"), &job.queue)?,
-        payload: bytes(&path("payload"), &job.payload, limits::PAYLOAD_BYTES_MAX)?,
-        priority: priority(&path("priority"), job.priority.unwrap_or(0))?,
+        queue: match before.filter(|name| name.as_str() == job.queue) {
+            Some(name) => name.clone(),
+            None => name(format_args!("{at}.queue"), &job.queue)?,
+        },
+        payload: bytes(format_args!("{at}.payload"), &job.payload, payload_max)?,
+        priority: priority(format_args!("{at}.priority"), job.priority.unwrap_or(0))?,
         due: due(at, job)?,
         unique: key("unique_key", &job.unique_key)?,
         order: key("order_key", &job.order_key)?,
@@ -170,17 +184,20 @@ fn new_job(at: &str, job: &wire::NewJob) -> Result<NewJob, Rejected> {
     })
 }
 
-fn priority(field: &str, value: i64) -> Result<i8, Rejected> {
+fn priority(field: fmt::Arguments<'_>, value: i64) -> Result<i8, Rejected> {
     let (min, max) = (limits::PRIORITY_MIN, limits::PRIORITY_MAX);
     let fits = i8::try_from(value).ok().filter(|value| (min..=max).contains(value));
-    fits.ok_or_else(|| Rejected::field(field, &value.to_string(), &format!("{min} to {max}")))
+    fits.ok_or_else(|| {
+        let field = field.to_string();
+        Rejected::field(&field, &value.to_string(), &format!("{min} to {max}"))
+    })
 }
 
-fn due(at: &str, job: &wire::NewJob) -> Result<Due, Rejected> {
+fn due(at: fmt::Arguments<'_>, job: &wire::NewJob) -> Result<Due, Rejected> {
     match (job.delay_ms, &job.run_at) {
         (None, None) => Ok(Due::Now),
         (Some(delay), None) => {
-            range(&format!("{at}.delay_ms"), delay, 0, limits::DURATION_MS_MAX).map(Due::After)
+            range(format_args!("{at}.delay_ms"), delay, 0, limits::DURATION_MS_MAX).map(Due::After)
         }
         (None, Some(run_at)) => moment(&format!("{at}.run_at"), run_at).map(Due::At),
         (Some(_), Some(run_at)) => {
@@ -200,16 +217,17 @@ fn moment(field: &str, text: &str) -> Result<Timestamp, Rejected> {
     Ok(Timestamp(ms))
 }
 
-fn retry_rule(at: &str, job: &wire::NewJob) -> Result<RetryRule, Rejected> {
+fn retry_rule(at: fmt::Arguments<'_>, job: &wire::NewJob) -> Result<RetryRule, Rejected> {
     let given = RetryRule::default();
-    let path = |field: &str| format!("{at}.{field}");
     let attempts = job.attempts_max.unwrap_or(u64::from(given.attempts_max));
     let ceiling = job.backoff_max_ms.unwrap_or(given.ceiling_ms);
-    let ceiling_ms = range(&path("backoff_max_ms"), ceiling, 0, limits::DURATION_MS_MAX)?;
+    let duration_max = limits::DURATION_MS_MAX;
+    let ceiling_ms = range(format_args!("{at}.backoff_max_ms"), ceiling, 0, duration_max)?;
     let first = job.backoff_ms.unwrap_or(given.first_ms.min(ceiling_ms));
+    let attempts_max = limits::ATTEMPTS_MAX_MAX;
     Ok(RetryRule {
-        attempts_max: small(&path("attempts_max"), attempts, 1, limits::ATTEMPTS_MAX_MAX)?,
-        first_ms: range(&path("backoff_ms"), first, 0, ceiling_ms)?,
+        attempts_max: small(format_args!("{at}.attempts_max"), attempts, 1, attempts_max)?,
+        first_ms: range(format_args!("{at}.backoff_ms"), first, 0, ceiling_ms)?,
         ceiling_ms,
     })
 }
@@ -218,42 +236,44 @@ fn retry_rule(at: &str, job: &wire::NewJob) -> Result<RetryRule, Rejected> {
 pub(super) fn settlements(given: &[wire::Settlement]) -> Result<Vec<Settlement>, Rejected> {
     count("settlements", given.len(), 1, limits::ITEMS_MAX)?;
     let all = given.iter().enumerate().map(|(at, one)| {
-        let outcome = outcome(&format!("settlements[{at}].outcome"), &one.outcome)?;
+        let outcome = outcome(format_args!("settlements[{at}].outcome"), &one.outcome)?;
         Ok(Settlement { job: JobId(one.job), claim: ClaimNumber(one.claim), outcome })
     });
     all.collect()
 }
 
-fn outcome(at: &str, outcome: &wire::Outcome) -> Result<RunOutcome, Rejected> {
+fn outcome(at: fmt::Arguments<'_>, outcome: &wire::Outcome) -> Result<RunOutcome, Rejected> {
     let duration_max = limits::DURATION_MS_MAX;
-    let checkpoint = |field: &str, given: &Option<Json>| {
+    let checkpoint = |field: fmt::Arguments<'_>, given: &Option<Json>| {
         let kept = given.as_ref().map(|json| bytes(field, json, limits::CHECKPOINT_BYTES_MAX));
         kept.transpose()
     };
     Ok(match outcome {
         wire::Outcome::Completed { result } => {
-            let field = format!("{at}.completed.result");
-            let null = Json::null();
-            let result = result.as_ref().unwrap_or(&null);
-            RunOutcome::Completed { result: bytes(&field, result, limits::RESULT_BYTES_MAX)? }
+            let field = format_args!("{at}.completed.result");
+            let max = limits::RESULT_BYTES_MAX;
+            let result = result.as_ref().map(|json| bytes(field, json, max)).transpose()?;
+            RunOutcome::Completed { result: result.unwrap_or_else(|| Bytes::from("null")) }
         }
-        wire::Outcome::Failed { error, retry_after_ms } => {
-            let field = format!("{at}.failed.retry_after_ms");
-            RunOutcome::Failed {
-                error: text(&format!("{at}.failed.error"), Some(error))?,
-                retry_after_ms: range_opt(&field, *retry_after_ms, 0, duration_max)?,
-            }
-        }
+        wire::Outcome::Failed { error, retry_after_ms } => RunOutcome::Failed {
+            error: text(format_args!("{at}.failed.error"), Some(error))?,
+            retry_after_ms: range_opt(
+                format_args!("{at}.failed.retry_after_ms"),
+                *retry_after_ms,
+                0,
+                duration_max,
+            )?,
+        },
         wire::Outcome::Dead { error } => {
-            RunOutcome::Dead { error: text(&format!("{at}.dead.error"), Some(error))? }
+            RunOutcome::Dead { error: text(format_args!("{at}.dead.error"), Some(error))? }
         }
         wire::Outcome::HandedBack { checkpoint: given, reason } => RunOutcome::HandedBack {
-            checkpoint: checkpoint(&format!("{at}.handed_back.checkpoint"), given)?,
-            reason: text(&format!("{at}.handed_back.reason"), reason.as_deref())?,
+            checkpoint: checkpoint(format_args!("{at}.handed_back.checkpoint"), given)?,
+            reason: text(format_args!("{at}.handed_back.reason"), reason.as_deref())?,
         },
         wire::Outcome::Snoozed { for_ms, checkpoint: given } => RunOutcome::Snoozed {
-            for_ms: range(&format!("{at}.snoozed.for_ms"), *for_ms, 0, duration_max)?,
-            checkpoint: checkpoint(&format!("{at}.snoozed.checkpoint"), given)?,
+            for_ms: range(format_args!("{at}.snoozed.for_ms"), *for_ms, 0, duration_max)?,
+            checkpoint: checkpoint(format_args!("{at}.snoozed.checkpoint"), given)?,
         },
     })
 }
@@ -269,7 +289,7 @@ pub(super) fn events(field: &str, events: &[Json]) -> Result<Vec<Bytes>, Rejecte
     count(field, events.len(), 1, limits::ITEMS_MAX)?;
     let events = events.iter().enumerate();
     events
-        .map(|(at, event)| bytes(&format!("{field}[{at}]"), event, limits::EVENT_BYTES_MAX))
+        .map(|(at, event)| bytes(format_args!("{field}[{at}]"), event, limits::EVENT_BYTES_MAX))
         .collect()
 }
 
@@ -278,7 +298,7 @@ pub(super) fn appends(given: &[stream::StreamAppend]) -> Result<Vec<Append>, Rej
     count("appends", given.len(), 0, limits::ITEMS_MAX)?;
     let all = given.iter().enumerate().map(|(at, one)| {
         Ok(Append {
-            stream: name(&format!("appends[{at}].stream"), &one.stream)?,
+            stream: name(format!("appends[{at}].stream"), &one.stream)?,
             events: events(&format!("appends[{at}].events"), &one.events)?,
             expected: one.expected.map(EventNumber),
         })
@@ -290,7 +310,7 @@ pub(super) fn appends(given: &[stream::StreamAppend]) -> Result<Vec<Append>, Rej
 mod tests {
     use super::*;
 
-    fn field<T: std::fmt::Debug>(outcome: Result<T, Rejected>) -> String {
+    fn field<T: fmt::Debug>(outcome: Result<T, Rejected>) -> String {
         let Rejected(problem) = outcome.unwrap_err();
         problem.field.unwrap()
     }

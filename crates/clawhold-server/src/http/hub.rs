@@ -36,6 +36,8 @@ pub(super) struct Hub {
 #[derive(Debug, Default)]
 struct Turn {
     queues: BTreeSet<Name>,
+    /// The queue that was put in last: most changes follow one of the same queue.
+    last: Option<Name>,
     sessions: BTreeSet<SessionId>,
     missed: bool,
 }
@@ -79,16 +81,19 @@ impl Hub {
         }
     }
 
-    fn take(&self, batch: &[Change], turn: &mut Turn) {
+    fn take(&self, batch: &Arc<[Change]>, turn: &mut Turn) {
         self.recent.keep(batch);
-        for change in batch {
+        for change in batch.iter() {
             match &change.what {
                 What::RoleGranted { role, session, .. } => {
                     self.grants.wake(&(role.clone(), *session));
                 }
                 What::Stream { stream, .. } => self.streams.wake(stream),
                 What::Job { queue, .. } | What::Queue { queue } => {
-                    turn.queues.insert(queue.clone());
+                    if turn.last.as_ref() != Some(queue) {
+                        turn.queues.insert(queue.clone());
+                        turn.last = Some(queue.clone());
+                    }
                 }
                 What::Worker { session, .. } | What::Session { session } => {
                     turn.sessions.insert(*session);

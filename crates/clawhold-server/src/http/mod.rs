@@ -32,6 +32,7 @@ mod view;
 mod waiters;
 mod worker;
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use axum::Router;
@@ -59,25 +60,38 @@ pub(crate) struct App {
     pub(crate) outside: Outside,
 }
 
-/// What each handler gets.
+/// What each handler gets; a copy costs nothing.
 #[derive(Clone, Debug)]
-struct Room {
+struct Room(Arc<Furniture>);
+
+/// What is in the room.
+#[derive(Debug)]
+struct Furniture {
     handle: Handle,
     store: Arc<str>,
     hub: Arc<Hub>,
     outside: Outside,
     /// Held while a definition is read, changed and written.
-    edits: Arc<tokio::sync::Mutex<()>>,
+    edits: tokio::sync::Mutex<()>,
     /// Held while the log is played again.
-    plays: Arc<tokio::sync::Mutex<()>>,
+    plays: tokio::sync::Mutex<()>,
+}
+
+impl Deref for Room {
+    type Target = Furniture;
+
+    fn deref(&self) -> &Furniture {
+        &self.0
+    }
 }
 
 /// Returns every route. Must be called within a runtime.
 pub(crate) fn router(app: App) -> Router {
     let hub = Hub::start(app.handle.clone());
     let App { handle, store, outside } = app;
-    let (edits, plays) = (Arc::default(), Arc::default());
-    let room = Room { handle, store: store.into(), hub, outside, edits, plays };
+    let (edits, plays) = Default::default();
+    let room = Furniture { handle, store: store.into(), hub, outside, edits, plays };
+    let room = Room(Arc::new(room));
     Router::new()
         .merge(server_routes())
         .merge(session_routes())

@@ -7,13 +7,15 @@ use clawhold_api::page::{Done, Nothing, PageQuery};
 use clawhold_api::queue as wire;
 use clawhold_core::answer::{Kind, Refusal};
 use clawhold_core::audit::{self, Mismatch};
+use clawhold_core::beat::Beats;
 use clawhold_core::command::{
     CloseGate, Command, OpenGate, PauseQueue, RemoveQueue, ResumeQueue, SetQueue,
 };
+use clawhold_core::frozen::Frozen;
 use clawhold_core::limits;
 use clawhold_core::queue::Queue;
 use clawhold_core::replica::Replica;
-use clawhold_core::units::Name;
+use clawhold_core::units::{Name, Timestamp};
 
 use super::body::Body;
 use super::call::{Call, Written};
@@ -21,6 +23,7 @@ use super::error::Rejected;
 use super::query::{Listed, Query, Word, page, rows};
 use super::{Room, convert, view};
 use crate::clock;
+use crate::driver::Failure;
 
 pub(super) async fn list(
     State(room): State<Room>,
@@ -193,18 +196,41 @@ pub(super) async fn audit(
     Query(query): Query<wire::AuditQuery>,
 ) -> Result<Json<wire::Audit>, Rejected> {
     let queue = convert::name_opt("queue", query.queue.as_deref())?;
-    let shown = room.read(move |replica| {
+    let one = queue.clone();
+    let looked = room.read(move |replica| {
         let state = replica.state();
-        if let Some(queue) = queue.as_ref().filter(|queue| state.jobs().queue(queue).is_none()) {
+        if let Some(queue) = one.as_ref().filter(|queue| state.jobs().queue(queue).is_none()) {
             return Err(missing(queue));
         }
-        let found = audit::audit(state, replica.beats(), queue.as_ref(), replica.served());
-        Ok(show_audit(replica, queue.as_ref(), &found))
+        let (beats, served) = (replica.beats(), replica.served());
+        let found = if state.jobs().live() <= AUDITED_AT_ONCE_MAX {
+            Found::Audit(audit::audit(state, beats, one.as_ref(), served))
+        } else {
+            Found::Frozen(Box::new((state.freeze(), beats.clone())))
+        };
+        Ok((replica.now().at, served, found))
     });
-    shown.await.map(Json)
+    let (at, served, found) = looked.await?;
+    let audited = tokio::task::spawn_blocking(move || {
+        let found = match found {
+            Found::Audit(found) => found,
+            Found::Frozen(frozen) => frozen.0.audit(&frozen.1, queue.as_ref(), served),
+        };
+        show_audit(at, queue.as_ref(), &found)
+    });
+    audited.await.map(Json).map_err(|_| Failure::Stopping.into())
 }
 
-fn show_audit(replica: &Replica, queue: Option<&Name>, found: &audit::Audit) -> wire::Audit {
+/// Live jobs up to which an audit is made on the driver's thread, which takes a few milliseconds.
+const AUDITED_AT_ONCE_MAX: u64 = 5_000;
+
+/// What the driver's thread gives for an audit.
+enum Found {
+    Audit(audit::Audit),
+    Frozen(Box<(Frozen, Beats)>),
+}
+
+fn show_audit(at: Timestamp, queue: Option<&Name>, found: &audit::Audit) -> wire::Audit {
     let mut jobs = wire::JobCounts::default();
     for audited in &found.queues {
         view::add(&mut jobs, audited.counts);
@@ -212,7 +238,7 @@ fn show_audit(replica: &Replica, queue: Option<&Name>, found: &audit::Audit) -> 
     let unheard = found.unknown.iter().take(wire::MISMATCHES_LISTED_MAX);
     wire::Audit {
         position: found.position.0,
-        at: clock::rfc3339(replica.now().at),
+        at: clock::rfc3339(at),
         queue: queue.map(ToString::to_string),
         ok: found.is_clean(),
         queues: found.queues.len() as u64,

@@ -1,13 +1,13 @@
 //! The latest changes, kept so that a reader that was cut off can go on where it was.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use clawhold_core::change::Change;
 use clawhold_core::units::Position;
 use tokio::sync::watch;
 
-/// Changes kept.
+/// Changes kept, but for those that came with the oldest of them.
 const CHANGES_MAX: usize = 50_000;
 /// Changes that one look brings, beyond those of its last position.
 const LOOK_MAX: usize = 500;
@@ -23,7 +23,10 @@ pub(super) struct Recent {
 struct Kept {
     /// Every change after this position, up to the latest, is kept.
     floor: Position,
-    changes: VecDeque<Change>,
+    /// As they came, each with whole positions.
+    batches: VecDeque<Arc<[Change]>>,
+    /// Changes in the batches.
+    count: usize,
 }
 
 /// What a reader finds.
@@ -33,6 +36,14 @@ pub(super) enum Found {
     Changes(Vec<Change>),
     /// What comes next is no longer kept; all is known up to this position again.
     Gone(Position),
+}
+
+impl Kept {
+    fn drop_oldest(&mut self) {
+        let Some(batch) = self.batches.pop_front() else { return };
+        self.count -= batch.len();
+        self.floor = batch.last().map_or(self.floor, |last| last.position.max(self.floor));
+    }
 }
 
 impl Default for Recent {
@@ -47,24 +58,26 @@ impl Recent {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.floor = kept.floor.max(position);
         let floor = kept.floor;
-        kept.changes.retain(|change| change.position > floor);
+        while kept
+            .batches
+            .front()
+            .and_then(|batch| batch.last())
+            .is_some_and(|c| c.position <= floor)
+        {
+            kept.drop_oldest();
+        }
         drop(kept);
         self.tell(position);
     }
 
     /// Keeps changes, in the order of their positions.
-    pub(super) fn keep(&self, changes: &[Change]) {
+    pub(super) fn keep(&self, changes: &Arc<[Change]>) {
         let Some(last) = changes.last().map(|change| change.position) else { return };
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let floor = kept.floor;
-        let fresh = changes.iter().filter(|change| change.position > floor);
-        kept.changes.extend(fresh.cloned());
-        while kept.changes.len() > CHANGES_MAX {
-            let Some(gone) = kept.changes.pop_front() else { break };
-            kept.floor = gone.position;
-            while kept.changes.front().is_some_and(|change| change.position == gone.position) {
-                kept.changes.pop_front();
-            }
+        kept.count += changes.len();
+        kept.batches.push_back(Arc::clone(changes));
+        while kept.count > CHANGES_MAX && kept.batches.len() > 1 {
+            kept.drop_oldest();
         }
         drop(kept);
         self.tell(last);
@@ -87,9 +100,12 @@ impl Recent {
         if after < kept.floor || after > latest {
             return Found::Gone(latest.max(kept.floor));
         }
-        let from = kept.changes.partition_point(|change| change.position <= after);
+        let from = kept
+            .batches
+            .partition_point(|batch| batch.last().is_none_or(|change| change.position <= after));
+        let changes = kept.batches.range(from..).flat_map(|batch| batch.iter());
         let mut found: Vec<Change> = Vec::new();
-        for change in kept.changes.range(from..) {
+        for change in changes.filter(|change| change.position > after) {
             let full = found.len() >= LOOK_MAX;
             if full && found.last().is_some_and(|last| last.position != change.position) {
                 break;
@@ -122,7 +138,7 @@ mod tests {
     fn a_reader_goes_on_where_it_was_and_gets_whole_positions() {
         let recent = Recent::default();
         recent.skip_to(Position(10));
-        recent.keep(&[change(9), change(11), change(11), change(14)]);
+        recent.keep(&[change(9), change(11), change(11), change(14)].into());
         let found = recent.after(Position(10));
         assert_eq!(found, Found::Changes(vec![change(11), change(11), change(14)]));
         assert_eq!(recent.after(Position(11)), Found::Changes(vec![change(14)]));
@@ -141,7 +157,7 @@ mod tests {
     fn the_oldest_positions_go_as_a_whole() {
         let recent = Recent::default();
         for position in 1..=CHANGES_MAX as u64 {
-            recent.keep(&[change(position), change(position)]);
+            recent.keep(&[change(position), change(position)].into());
         }
         let floor = CHANGES_MAX as u64 / 2;
         assert_eq!(recent.after(Position(floor - 1)), Found::Gone(recent.latest()));

@@ -84,9 +84,9 @@ pub(super) async fn server(State(room): State<Room>) -> Result<Json<wire::Server
 
 pub(super) async fn hash(State(room): State<Room>) -> Result<Json<wire::StateHash>, Rejected> {
     // Only the state is copied on the driver's thread; hashing it may take long.
-    let state = room.handle.read(|replica| replica.state().clone()).await?;
+    let state = room.handle.read(|replica| replica.state().freeze()).await?;
     let hashed = tokio::task::spawn_blocking(move || wire::StateHash {
-        position: state.last().position.0,
+        position: state.position().0,
         hash: state.hash(),
     });
     hashed.await.map(Json).map_err(|_| Failure::Stopping.into())

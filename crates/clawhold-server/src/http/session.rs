@@ -108,13 +108,13 @@ fn read_beat(body: &wire::Beat) -> Result<Beat, Rejected> {
     convert::count("holds", body.holds.len(), 0, BEAT_ITEMS_MAX)?;
     convert::count("consumed", body.consumed.len(), 0, BEAT_ITEMS_MAX)?;
     let leads = body.leads.iter().enumerate().map(|(at, lead)| {
-        Ok((convert::name(&format!("leads[{at}].role"), &lead.role)?, Token(lead.token)))
+        Ok((convert::name(format!("leads[{at}].role"), &lead.role)?, Token(lead.token)))
     });
     let suspended = body.leads.iter().enumerate().filter(|(_, lead)| lead.suspended);
     let suspended =
-        suspended.map(|(at, lead)| convert::name(&format!("leads[{at}].role"), &lead.role));
+        suspended.map(|(at, lead)| convert::name(format!("leads[{at}].role"), &lead.role));
     let consumed = body.consumed.iter().enumerate().map(|(at, one)| {
-        let role = convert::name(&format!("consumed[{at}].role"), &one.role)?;
+        let role = convert::name(format!("consumed[{at}].role"), &one.role)?;
         Ok((role, EventNumber(one.through)))
     });
     let holds = body.holds.iter().map(|hold| (JobId(hold.job), ClaimNumber(hold.claim)));

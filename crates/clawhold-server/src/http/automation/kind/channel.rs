@@ -23,7 +23,7 @@ pub(super) fn read(body: &wire::Channel, known: Option<&Spec>) -> Result<Spec, R
         users: list("users", &body.users, |field, user| {
             Ok(ChatUser {
                 id: required(&format!("{field}.id"), &user.id)?,
-                actor: convert::name(&format!("{field}.actor"), &user.actor)?,
+                actor: convert::name(format!("{field}.actor"), &user.actor)?,
             })
         })?,
         closed: body.closed,
