@@ -1,0 +1,1 @@
+//! The simulator itself: same seed, same world; scripts; and that the checker notices.
