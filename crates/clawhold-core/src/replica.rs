@@ -266,12 +266,22 @@ impl Replica {
         }
         let served = self.served();
         let due = self.state.next_due();
-        let by_wall = due.at.map(|at| at.0.saturating_sub(self.now.at.0));
+        let by_wall = due.at.map(|at| at.0.saturating_sub(self.log_time().0));
         let by_served = due.served.map(|at| at.since(served));
         let by_lapse = self.beats.next_look().map(|at| at.since(served));
         let by_hold = Some(self.keep_hold_at().saturating_sub(self.now.uptime_ms));
         let next = [by_wall, by_served, by_lapse, by_hold].into_iter().flatten().min();
         next.unwrap_or(STALL_MS).clamp(1, STALL_MS / 5)
+    }
+
+    /// Returns the wall time that a record written at this moment bears.
+    ///
+    /// The log's time never runs back. While a wall clock is behind it, because some server's
+    /// clock once ran ahead, the log's time goes on with the time served, a little slower so that
+    /// the clock catches up: a delay ends in time, whatever the clocks show.
+    fn log_time(&self) -> Timestamp {
+        let served_ms = self.unlogged_ms - self.unlogged_ms / 16;
+        self.now.at.max(self.state.last().at.after(served_ms))
     }
 
     fn keep_hold_at(&self) -> u64 {

@@ -1,0 +1,113 @@
+//! Wall clocks that jump, on the one server that leads.
+
+use clawhold_core::State;
+use clawhold_core::answer::JobState;
+use clawhold_core::command::{Command, Due, Enqueue, NewJob, Request, RetryRule};
+use clawhold_core::replica::{Action, Append, Call, Config, Event, LogRecord, Now, Replica};
+use clawhold_core::units::{Bytes, JobId, Name, RecordNumber, Text, Timestamp};
+
+const TEN_YEARS_MS: u64 = 10 * 365 * 86_400_000;
+const WALL_MS: u64 = 1_700_000_000_000;
+
+#[test]
+fn a_delayed_job_is_due_in_time_after_the_wall_clock_was_ten_years_ahead_for_a_moment() {
+    let mut server = Server::lead();
+    server.ahead_ms = TEN_YEARS_MS;
+    server.enqueue(Due::Now);
+    server.ahead_ms = 0;
+    let job = server.enqueue(Due::After(1_000));
+    server.pass(900);
+    assert_eq!(server.state_of(job), JobState::Scheduled);
+    server.pass(300);
+    assert_eq!(server.state_of(job), JobState::Queued);
+}
+
+#[test]
+fn a_wall_clock_a_minute_behind_catches_up_with_the_log() {
+    let mut server = Server::lead();
+    server.ahead_ms = 60_000;
+    server.enqueue(Due::Now);
+    server.ahead_ms = 0;
+    let ahead_ms = |server: &Server| {
+        let last = server.replica.state().last().at.0;
+        last.saturating_sub(WALL_MS + server.uptime_ms)
+    };
+    server.pass(60_000);
+    let (half_ms, lowest_ms) = (ahead_ms(&server), 50_000);
+    assert!(lowest_ms < half_ms && half_ms < 58_000, "{half_ms}");
+    server.pass(1_000_000);
+    assert_eq!(ahead_ms(&server), 0);
+}
+
+/// A server that leads alone, on a log that takes everything at once.
+struct Server {
+    replica: Replica,
+    uptime_ms: u64,
+    /// Milliseconds by which its wall clock is ahead.
+    ahead_ms: u64,
+    written: u64,
+    calls: u64,
+}
+
+impl Server {
+    fn lead() -> Self {
+        let config = Config { advertise: Text::default(), hold_ms: 900, nonce: 1 };
+        let now = Now { at: Timestamp(WALL_MS), uptime_ms: 0 };
+        let replica = Replica::new(config, State::default(), RecordNumber(1), now);
+        let mut server = Self { replica, uptime_ms: 0, ahead_ms: 0, written: 0, calls: 0 };
+        server.step(Event::Tick);
+        server
+    }
+
+    fn step(&mut self, event: Event) {
+        let at = Timestamp(WALL_MS + self.uptime_ms + self.ahead_ms);
+        let now = Now { at, uptime_ms: self.uptime_ms };
+        let actions = self.replica.step(now, event).unwrap();
+        while self.replica.apply_next().is_some() {}
+        for action in actions {
+            match action {
+                Action::Append { number, .. } => {
+                    self.written = number.0;
+                    self.step(Event::Appended(Append::Done));
+                }
+                Action::TakeOver { epoch, body } => {
+                    self.written += 1;
+                    let number = RecordNumber(self.written);
+                    self.step(Event::Read([LogRecord { number, epoch, body }].into()));
+                }
+                Action::ReadBack { .. } | Action::Decline { .. } => {}
+            }
+        }
+    }
+
+    fn pass(&mut self, ms: u64) {
+        let end_ms = self.uptime_ms + ms;
+        while self.uptime_ms < end_ms {
+            let tick_ms = self.replica.next_tick_ms();
+            self.uptime_ms = end_ms.min(self.uptime_ms + tick_ms);
+            self.step(Event::Tick);
+        }
+    }
+
+    fn enqueue(&mut self, due: Due) -> JobId {
+        self.calls += 1;
+        let job = NewJob {
+            queue: Name::parse("mail").unwrap(),
+            payload: Bytes::from("job"),
+            priority: 0,
+            due,
+            unique: None,
+            order: None,
+            retry: RetryRule::default(),
+            timeout_ms: None,
+        };
+        let command = Command::Enqueue(Enqueue { jobs: [job].into() });
+        let request = Request { id: None, actor: None, command };
+        self.step(Event::Submit { call: Call(self.calls), request });
+        JobId(self.calls)
+    }
+
+    fn state_of(&self, job: JobId) -> JobState {
+        self.replica.state().jobs().job(job).unwrap().state
+    }
+}
