@@ -5,9 +5,9 @@
     reason = "a test says what went wrong by its panic, and its seed before it starts"
 )]
 
-mod clock;
 mod condition;
 mod draw;
 mod golden;
 mod model;
 mod prose;
+mod replica;

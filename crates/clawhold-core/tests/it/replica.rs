@@ -1,10 +1,13 @@
-//! Wall clocks that jump, on the one server that leads.
+//! One server that leads: wall clocks that jump, beats that come late.
 
 use clawhold_core::State;
 use clawhold_core::answer::JobState;
-use clawhold_core::command::{Command, Due, Enqueue, NewJob, Request, RetryRule};
+use clawhold_core::beat::Beat;
+use clawhold_core::command::{
+    Acquire, Command, Due, Enqueue, NewJob, OpenSession, Request, RetryRule, SessionKey,
+};
 use clawhold_core::replica::{Action, Append, Call, Config, Event, LogRecord, Now, Replica};
-use clawhold_core::units::{Bytes, JobId, Name, RecordNumber, Text, Timestamp};
+use clawhold_core::units::{Bytes, JobId, Name, RecordNumber, Text, Timestamp, Token};
 
 const TEN_YEARS_MS: u64 = 10 * 365 * 86_400_000;
 const WALL_MS: u64 = 1_700_000_000_000;
@@ -37,6 +40,37 @@ fn a_wall_clock_a_minute_behind_catches_up_with_the_log() {
     assert!(lowest_ms < half_ms && half_ms < 58_000, "{half_ms}");
     server.pass(1_000_000);
     assert_eq!(ahead_ms(&server), 0);
+}
+
+#[test]
+fn a_beat_that_was_overtaken_on_its_way_takes_no_renewal_back() {
+    let mut server = Server::lead();
+    let secret = 7;
+    server.submit(Command::OpenSession(OpenSession {
+        secret,
+        label: Name::parse("ana").unwrap(),
+        ttl_ms: 5_000,
+        queues: Vec::new(),
+        slots: 0,
+        agent: None,
+        place: Text::default(),
+    }));
+    let id = server.replica.state().sessions().list(None).next().unwrap().id;
+    let session = SessionKey { id, secret };
+    let role = Name::parse("billing").unwrap();
+    let ttl_ms = Some(600);
+    let acquire = Acquire { role: role.clone(), session, ttl_ms, wait: false, stream: None };
+    server.submit(Command::Acquire(acquire));
+    let token = server.token_of(&role).unwrap();
+    server.pass(500);
+    assert!(server.beat(session, vec![(role.clone(), token)]));
+    server.pass(50);
+    // This one was sent before the grant.
+    assert!(server.beat(session, Vec::new()));
+    server.pass(500);
+    assert_eq!(server.token_of(&role), Some(token), "it was renewed 550 ms ago, for 600");
+    server.pass(150);
+    assert_eq!(server.token_of(&role), None);
 }
 
 /// A server that leads alone, on a log that takes everything at once.
@@ -89,8 +123,24 @@ impl Server {
         }
     }
 
-    fn enqueue(&mut self, due: Due) -> JobId {
+    fn submit(&mut self, command: Command) {
         self.calls += 1;
+        let request = Request { id: None, actor: None, command };
+        self.step(Event::Submit { call: Call(self.calls), request });
+    }
+
+    fn beat(&mut self, session: SessionKey, leads: Vec<(Name, Token)>) -> bool {
+        let (suspended, holds, consumed) = (Vec::new(), Vec::new(), Vec::new());
+        let beat = Beat { session, leads, suspended, holds, consumed };
+        self.replica.beat(self.replica.now(), &beat).is_ok()
+    }
+
+    fn token_of(&self, role: &Name) -> Option<Token> {
+        let role = self.replica.state().roles().get(role)?;
+        role.held.as_ref().map(|lease| lease.token)
+    }
+
+    fn enqueue(&mut self, due: Due) -> JobId {
         let job = NewJob {
             queue: Name::parse("mail").unwrap(),
             payload: Bytes::from("job"),
@@ -101,9 +151,7 @@ impl Server {
             retry: RetryRule::default(),
             timeout_ms: None,
         };
-        let command = Command::Enqueue(Enqueue { jobs: [job].into() });
-        let request = Request { id: None, actor: None, command };
-        self.step(Event::Submit { call: Call(self.calls), request });
+        self.submit(Command::Enqueue(Enqueue { jobs: [job].into() }));
         JobId(self.calls)
     }
 
