@@ -44,6 +44,8 @@ totals! {
     unknown,
     /// Records that were written under an overtaken term.
     void,
+    /// Requests that ran again after a clock jumped beyond the time their answers are kept.
+    forgotten,
     /// States compared by their hash.
     hashes,
     /// Requests that came again and got the first answer.
@@ -58,7 +60,7 @@ impl fmt::Display for Totals {
         let Self { answered, takeovers, grants, lapses, jobs, claims, .. } = self;
         let Self { returned, completed, events, kills, power_cuts, pauses, partitions, .. } = self;
         let Self { messages_broken, clock_jumps, snapshots, restored, unknown, void, .. } = self;
-        let Self { hashes, replayed, stale_refused, .. } = self;
+        let Self { forgotten, hashes, replayed, stale_refused, .. } = self;
         writeln!(
             f,
             "{answered} commands acknowledged, {jobs} jobs, {claims} claims, {returned} returned, \
@@ -67,7 +69,8 @@ impl fmt::Display for Totals {
         writeln!(
             f,
             "{takeovers} takeovers, {grants} grants, {lapses} lapses, {replayed} repeated requests \
-             answered alike, {stale_refused} stale writes refused"
+             answered alike, {forgotten} run again a day of wall clock later, {stale_refused} stale \
+             writes refused"
         )?;
         writeln!(
             f,

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use clawhold_core::answer::{Answer, Refusal};
 use clawhold_core::command::{Command, Request};
+use clawhold_core::limits;
 use clawhold_core::record::Record;
 use clawhold_core::units::{Position, RequestId, Served, Stamp, Timestamp};
 use clawhold_core::{Applied, State};
@@ -32,11 +33,14 @@ pub(crate) struct Witness {
     pending: VecDeque<Request>,
     pub(crate) state: State,
     told: Vec<Told>,
-    /// Where each request id first had its effect.
-    firsts: BTreeMap<RequestId, Position>,
+    /// Where and when each request id first had its effect.
+    firsts: BTreeMap<RequestId, (Position, Timestamp)>,
     hashes: BTreeMap<Position, String>,
     /// Records that a server wrote after it was overtaken.
     pub(crate) void: u64,
+    /// Requests that ran again because a wall clock had jumped beyond the time for which their
+    /// answers are kept.
+    pub(crate) forgotten: u64,
 }
 
 /// What stands at one position.
@@ -72,6 +76,7 @@ impl Witness {
             firsts: BTreeMap::new(),
             hashes: BTreeMap::new(),
             void: 0,
+            forgotten: 0,
         }
     }
 
@@ -123,7 +128,12 @@ impl Witness {
         if applied.replayed || empty || conflict {
             return None;
         }
-        self.firsts.insert(id?, position)
+        let (first, at) = self.firsts.insert(id?, (position, self.state.last().at))?;
+        if self.state.last().at >= at.after(limits::REQUEST_MS) {
+            self.forgotten += 1;
+            return None;
+        }
+        Some(first)
     }
 
     /// Returns the last position that is durable.
@@ -139,7 +149,7 @@ impl Witness {
 
     /// Returns where a request had its effect.
     pub(crate) fn first(&self, id: &RequestId) -> Option<Position> {
-        self.firsts.get(id).copied()
+        self.firsts.get(id).map(|(first, _)| *first)
     }
 
     /// Returns the hash of the state at a position, if it is one that is compared.

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use clawhold_core::answer::{Answer, Refusal};
 use clawhold_core::beat::{Beat, BeatAnswer};
 use clawhold_core::command::{Command, Request};
+use clawhold_core::job::Filter;
 use clawhold_core::replica::Mode;
 use clawhold_core::units::{EventNumber, Name, Position};
 use clawhold_log::{MemoryLog, MemoryStore};
@@ -260,7 +261,7 @@ impl World {
             let Some(((at_ms, _), thing)) = self.things.pop_first() else { break };
             self.now_ms = at_ms;
             self.happen(thing);
-            if self.is_over || self.checker.broken.len() > 2 {
+            if self.is_over || !self.checker.broken.is_empty() {
                 break;
             }
         }
@@ -354,7 +355,11 @@ impl World {
         }
         let state = &self.checker.witness.state;
         if state.jobs().live() > 0 {
-            left.push(format!("{} jobs never ended", state.jobs().live()));
+            let any = Filter { queue: None, state: None };
+            let jobs = state.jobs().list(any, None, usize::MAX);
+            let live = jobs.into_iter().find(|job| !job.state.is_ended());
+            let one = live.map(|job| format!("{} is {}", job.id, job.state)).unwrap_or_default();
+            left.push(format!("{} jobs never ended, {one}", state.jobs().live()));
         }
         for role in ROLES.map(name) {
             let held = state.roles().get(&role).and_then(|role| role.held.as_ref());
@@ -427,6 +432,7 @@ impl World {
             completed: jobs.completed,
             events: streams.committed,
             void: witness.void,
+            forgotten: witness.forgotten,
             calm_ms: self.now_ms.saturating_sub(healed_ms),
             ..self.totals
         };
