@@ -92,6 +92,8 @@ struct InFlight {
     doubt: bool,
     /// Whether it ever did.
     was_in_doubt: bool,
+    /// When the log is asked again how it ended.
+    ask_ms: Option<u64>,
 }
 
 /// What is durable and waits to be applied.
@@ -331,6 +333,8 @@ impl Replica {
             Append::Overtaken if !self.was_in_doubt() => self.stand_by(actions),
             // What stands there after a doubt may be our own record that came late.
             Append::Overtaken | Append::Unknown => self.read_back(actions),
+            // The attempt before may still land: nothing is certain, and nobody is told so.
+            Append::Failed { .. } if self.was_in_doubt() => self.doubt_on(),
             Append::Failed { reason } => self.append_failed(&reason, actions),
         }
     }
@@ -344,6 +348,15 @@ impl Replica {
             flight.doubt = true;
             flight.was_in_doubt = true;
             actions.push(Action::ReadBack { number: flight.number });
+        }
+    }
+
+    /// Keeps what is in doubt in flight, and asks the log again in a while.
+    fn doubt_on(&mut self) {
+        let ask_ms = self.now.uptime_ms.saturating_add(RETRY_MS);
+        if let Some(flight) = &mut self.in_flight {
+            flight.doubt = true;
+            flight.ask_ms = Some(ask_ms);
         }
     }
 

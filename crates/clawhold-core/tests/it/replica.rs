@@ -1,4 +1,6 @@
-//! One server that leads: wall clocks that jump, beats that come late.
+//! One server that leads: wall clocks that jump, beats that come late, appends in doubt.
+
+use std::collections::VecDeque;
 
 use clawhold_core::State;
 use clawhold_core::answer::JobState;
@@ -73,6 +75,18 @@ fn a_beat_that_was_overtaken_on_its_way_takes_no_renewal_back() {
     assert_eq!(server.token_of(&role), None);
 }
 
+#[test]
+fn nobody_is_told_that_nothing_happened_while_an_append_is_in_doubt() {
+    let mut server = Server::lead();
+    let failed = Append::Failed { reason: "the log is locked".to_owned() };
+    server.outcomes = [Append::Unknown, failed].into();
+    let job = server.enqueue(Due::Now);
+    assert_eq!(server.declined, 0);
+    server.pass(200);
+    assert_eq!(server.state_of(job), JobState::Queued);
+    assert_eq!(server.declined, 0);
+}
+
 /// A server that leads alone, on a log that takes everything at once.
 struct Server {
     replica: Replica,
@@ -81,6 +95,9 @@ struct Server {
     ahead_ms: u64,
     written: u64,
     calls: u64,
+    /// How the next appends end; those after them land.
+    outcomes: VecDeque<Append>,
+    declined: u64,
 }
 
 impl Server {
@@ -88,7 +105,15 @@ impl Server {
         let config = Config { advertise: Text::default(), hold_ms: 900, nonce: 1 };
         let now = Now { at: Timestamp(WALL_MS), uptime_ms: 0 };
         let replica = Replica::new(config, State::default(), RecordNumber(1), now);
-        let mut server = Self { replica, uptime_ms: 0, ahead_ms: 0, written: 0, calls: 0 };
+        let mut server = Self {
+            replica,
+            uptime_ms: 0,
+            ahead_ms: 0,
+            written: 0,
+            calls: 0,
+            outcomes: VecDeque::new(),
+            declined: 0,
+        };
         server.step(Event::Tick);
         server
     }
@@ -102,14 +127,16 @@ impl Server {
             match action {
                 Action::Append { number, .. } => {
                     self.written = number.0;
-                    self.step(Event::Appended(Append::Done));
+                    let outcome = self.outcomes.pop_front().unwrap_or(Append::Done);
+                    self.step(Event::Appended(outcome));
                 }
                 Action::TakeOver { epoch, body } => {
                     self.written += 1;
                     let number = RecordNumber(self.written);
                     self.step(Event::Read([LogRecord { number, epoch, body }].into()));
                 }
-                Action::ReadBack { .. } | Action::Decline { .. } => {}
+                Action::ReadBack { .. } => self.step(Event::Read(Vec::new())),
+                Action::Decline { .. } => self.declined += 1,
             }
         }
     }
