@@ -135,6 +135,12 @@ impl MemoryStore {
         landed_count
     }
 
+    /// Returns whose write is taken in and not durable, if there is one.
+    #[must_use]
+    pub fn unsynced(&self) -> Option<Writer> {
+        self.shared.lock().unsynced.as_ref().map(|write| write.writer)
+    }
+
     /// Makes the write durable that [`Fault::Unsynced`] held back; returns its number, if there
     /// was one and there was room.
     pub fn sync(&self) -> Option<Number> {

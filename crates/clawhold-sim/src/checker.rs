@@ -8,6 +8,8 @@ mod jobs;
 mod roles;
 mod streams;
 
+use std::collections::BTreeSet;
+
 use clawhold_core::answer::{Answer, Refusal};
 use clawhold_core::change::What;
 use clawhold_core::units::{Position, RequestId};
@@ -33,6 +35,8 @@ pub(crate) struct Checker {
     pub(crate) jobs: Jobs,
     pub(crate) streams: Streams,
     pub(crate) counts: Counts,
+    /// Requests whose clients were told that certainly nothing happened, and let them be.
+    declined: BTreeSet<RequestId>,
 }
 
 /// What the checker looked at.
@@ -44,6 +48,7 @@ pub(crate) struct Counts {
     pub(crate) hashes: u64,
     pub(crate) stale_refused: u64,
     pub(crate) replayed: u64,
+    pub(crate) declined: u64,
 }
 
 /// One entry, for a ledger.
@@ -75,7 +80,18 @@ impl Checker {
             jobs: Jobs::default(),
             streams: Streams::default(),
             counts: Counts::default(),
+            declined: BTreeSet::new(),
         }
+    }
+
+    /// Notes that a request was declined and is not tried again.
+    pub(crate) fn declined(&mut self, request: u64) {
+        let Ok(id) = RequestId::parse(&format!("r{request}")) else { return };
+        self.counts.declined += 1;
+        if self.witness.first(&id).is_some() {
+            self.tell(format!("r{request} was declined, and had its effect"));
+        }
+        self.declined.insert(id);
     }
 
     /// Notes a broken promise.
@@ -99,6 +115,9 @@ impl Checker {
             }
             if let (Some(first), Some(id)) = (landed.ran_before, &landed.request.id) {
                 broken.push(format!("request {} ran at {first} and once more", id.as_str()));
+            }
+            if let Some(id) = landed.request.id.as_ref().filter(|id| self.declined.contains(*id)) {
+                broken.push(format!("{} was declined, and has its effect", id.as_str()));
             }
             self.count(&landed);
             let position = landed.position;

@@ -262,6 +262,17 @@ impl Client {
         self.settled(command);
     }
 
+    /// Gives up on a command that was declined.
+    pub(crate) fn let_be(&mut self, command: &Command) {
+        if let Command::Commit(_) = command {
+            self.is_committing = false;
+        } else if let Command::Settle(settle) = command {
+            for settlement in &settle.settlements {
+                self.settling.remove(&(settlement.job, settlement.claim.0));
+            }
+        }
+    }
+
     fn settled(&mut self, command: &Command) {
         let Command::Settle(settle) = command else { return };
         for settlement in &settle.settlements {

@@ -159,6 +159,8 @@ struct Open {
     /// The log's end when it was first sent.
     asked: Position,
     tries: u64,
+    /// Messages that carry it, and are or were on their way.
+    copies: usize,
 }
 
 #[derive(Debug)]

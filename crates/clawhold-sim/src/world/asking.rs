@@ -17,6 +17,8 @@ use crate::server::Server;
 const PATIENCE_MS: u64 = 400;
 /// Milliseconds before a request that was declined is sent to another server.
 const DECLINED_MS: u64 = 25;
+/// One in so many requests that were declined is not tried again.
+const LET_BE: u64 = 3;
 /// Milliseconds between two asks of a client that finishes what is left.
 const FINISH_MS: u64 = 40;
 
@@ -37,7 +39,7 @@ impl World {
         let request = self.requests;
         self.say(|| format!("c{client} asks r{request}: {command:?}"));
         let asked = self.checker.witness.last();
-        self.open.insert(request, Open { client: process, command, asked, tries: 0 });
+        self.open.insert(request, Open { client: process, command, asked, tries: 0, copies: 0 });
         self.send(request);
     }
 
@@ -73,7 +75,11 @@ impl World {
         };
         let submitted = Submitted { server: it.server, client, number, request };
         self.later(PATIENCE_MS, Thing::Retry { client, request: number, tries });
-        for ms in self.net.send(self.now_ms, Node::Client(client.0), Way::Out) {
+        let arrivals = self.net.send(self.now_ms, Node::Client(client.0), Way::Out);
+        if let Some(open) = self.open.get_mut(&number) {
+            open.copies += arrivals.len();
+        }
+        for ms in arrivals {
             self.later(ms, Thing::Submit(Box::new(submitted.clone())));
         }
     }
@@ -90,10 +96,25 @@ impl World {
         }
     }
 
+    /// A request was declined: certainly nothing happened. Another server is asked, or the client
+    /// lets it be; then it must never happen.
     pub(super) fn declined(&mut self, client: Process, request: u64) {
+        let Some(thaws_ms) = self.thaws_ms(client) else { return };
+        if thaws_ms > 0 {
+            return self.later(thaws_ms, Thing::Decline { client, request });
+        }
         let Some(open) = self.open.get(&request) else { return };
-        let tries = open.tries;
-        self.later(DECLINED_MS, Thing::Retry { client, request, tries });
+        let (tries, copies) = (open.tries, open.copies);
+        let lets_be = !self.is_calm && request.is_multiple_of(LET_BE);
+        if !lets_be || tries > 1 || copies > 1 {
+            return self.later(DECLINED_MS, Thing::Retry { client, request, tries });
+        }
+        self.say(|| format!("c{} lets r{request} be", client.0));
+        self.checker.declined(request);
+        if let Some(open) = self.open.remove(&request) {
+            self.clients[client.0].let_be(&open.command);
+            self.turn_to_next(client.0);
+        }
     }
 
     fn turn_to_next(&mut self, client: usize) {

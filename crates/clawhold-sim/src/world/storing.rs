@@ -1,6 +1,7 @@
 //! The way between a server and the log.
 
 use clawhold_core::replica::{Append, Event, Mode};
+use clawhold_log::Log;
 
 use super::{Caller, Thing, World};
 use crate::act::{Node, Way};
@@ -41,8 +42,9 @@ impl World {
         let Some(end) = self.log_ends.get_mut(&from.process) else { return };
         let answered = order.carry_out(&mut end.log);
         if order.is_write() {
-            let slow_ms = end.slow_ms.pop();
-            if let Some(ms) = slow_ms.filter(|_| answered.is_unsynced()) {
+            let is_slow = self.store.unsynced() == Some(end.log.writer());
+            if is_slow && answered.is_unsynced() {
+                let ms = end.slow_ms.pop().unwrap_or_default();
                 return self.later(ms, Thing::Synced { from, answered: order.done() });
             }
             self.read_log();
