@@ -100,7 +100,7 @@ asks! {
     LateSettle "late-settle",
     Append "append",
     GiveUp "give-up",
-    AskHandOver "ask-hand-over",
+    WishHandOver "ask-hand-over",
     MoveRole "move-role",
     Drain "drain",
     Resume "resume",

@@ -244,20 +244,21 @@ impl Client {
     }
 
     fn refused(&mut self, command: &Command, refusal: &Refusal) {
-        match refusal {
-            Refusal::NoSession { session } if self.is_own(*session) => self.forget(),
-            Refusal::PositionBehind { recorded, .. } => {
-                if let Command::Commit(commit) = command {
-                    self.knows_position(&commit.role, *recorded);
-                }
+        if let Refusal::NoSession { session } = refusal {
+            if self.is_own(*session) {
+                self.forget();
             }
-            Refusal::StaleToken { presented, .. } => {
-                self.beliefs.retain(|_, belief| belief.token != *presented);
-                self.unconfirmed.retain(|_, token| token != presented);
+        } else if let Refusal::PositionBehind { recorded, .. } = refusal {
+            if let Command::Commit(commit) = command {
+                self.knows_position(&commit.role, *recorded);
             }
-            Refusal::Superseded { job, presented, .. } => self.lose(*job, presented.0),
-            Refusal::Draining => self.is_draining = true,
-            _ => {}
+        } else if let Refusal::StaleToken { presented, .. } = refusal {
+            self.beliefs.retain(|_, belief| belief.token != *presented);
+            self.unconfirmed.retain(|_, token| token != presented);
+        } else if let Refusal::Superseded { job, presented, .. } = refusal {
+            self.lose(*job, presented.0);
+        } else if *refusal == Refusal::Draining {
+            self.is_draining = true;
         }
         self.settled(command);
     }
@@ -282,10 +283,12 @@ impl Client {
     }
 
     fn take(&mut self, command: &Command, claimed: &[Claimed]) {
-        let session = match command {
-            Command::Claim(claim) => claim.session,
-            Command::Settle(settle) => settle.session,
-            _ => return,
+        let session = if let Command::Claim(claim) = command {
+            claim.session
+        } else if let Command::Settle(settle) = command {
+            settle.session
+        } else {
+            return;
         };
         if Some(session) == self.session {
             self.held.extend(claimed.iter().copied());

@@ -51,7 +51,7 @@ impl Client {
             Ask::LateSettle => self.late_settle(session, m),
             Ask::Append => append(m),
             Ask::GiveUp => self.hand_back_role(session, m),
-            Ask::AskHandOver | Ask::MoveRole => move_role(ask, m),
+            Ask::WishHandOver | Ask::MoveRole => move_role(ask, m),
             Ask::Drain | Ask::Resume => drain(ask, session, m),
             Ask::Close => {
                 self.forget();
@@ -227,17 +227,15 @@ impl Client {
         if jobs.is_empty() {
             return enqueue(m);
         }
-        match ask {
-            Ask::TakeBack => {
-                let jobs = jobs.into_iter().map(|job| TakeBackJob { job, claim: None }).collect();
-                Command::TakeBack(TakeBack { jobs, cause: ReturnCause::Operator })
-            }
-            Ask::Cancel => {
-                let grace_ms = if m.dice.bool() { 0 } else { 300 };
-                Command::CancelJobs(CancelJobs { jobs, grace_ms })
-            }
-            _ => Command::RetryJobs(RetryJobs { jobs }),
+        if ask == Ask::TakeBack {
+            let jobs = jobs.into_iter().map(|job| TakeBackJob { job, claim: None }).collect();
+            return Command::TakeBack(TakeBack { jobs, cause: ReturnCause::Operator });
         }
+        if ask == Ask::Cancel {
+            let grace_ms = if m.dice.bool() { 0 } else { 300 };
+            return Command::CancelJobs(CancelJobs { jobs, grace_ms });
+        }
+        Command::RetryJobs(RetryJobs { jobs })
     }
 }
 
@@ -332,9 +330,11 @@ fn drain(ask: Ask, own: SessionKey, m: &mut Moment<'_>) -> Command {
 
 fn of_queue(ask: Ask, m: &mut Moment<'_>) -> Command {
     let queue = queue(m);
-    match ask {
-        Ask::Pause => Command::PauseQueue(PauseQueue { queue, reason: Text::cut("pause") }),
-        Ask::CloseGate => Command::CloseGate(CloseGate { queue, within_ms: m.dice.u64(50..900) }),
-        _ => Command::ResumeQueue(ResumeQueue { queue }),
+    if ask == Ask::Pause {
+        return Command::PauseQueue(PauseQueue { queue, reason: Text::cut("pause") });
     }
+    if ask == Ask::CloseGate {
+        return Command::CloseGate(CloseGate { queue, within_ms: m.dice.u64(50..900) });
+    }
+    Command::ResumeQueue(ResumeQueue { queue })
 }

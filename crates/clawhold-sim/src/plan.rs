@@ -27,7 +27,7 @@ const ASKS: [(Ask, u32); 25] = [
     (Ask::LateSettle, 25),
     (Ask::Append, 70),
     (Ask::GiveUp, 25),
-    (Ask::AskHandOver, 8),
+    (Ask::WishHandOver, 8),
     (Ask::MoveRole, 8),
     (Ask::Drain, 20),
     (Ask::Resume, 14),

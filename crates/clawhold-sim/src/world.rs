@@ -276,7 +276,7 @@ impl World {
             Thing::Turn { server, process } => self.turn(server, process),
             Thing::AtLog { from, order } => self.at_log(from, &order),
             Thing::Synced { from, answered } => self.synced(from, &answered),
-            Thing::FromLog { from, answered } => self.from_log(from, answered),
+            Thing::FromLog { from, answered } => self.take_from_log(from, answered),
             Thing::LogTimeout { from } => self.log_timeout(from),
             Thing::Start { server } => self.start(server),
             Thing::Rise { client } => self.rise(client),
@@ -295,9 +295,10 @@ impl World {
 
     fn act(&mut self, act: usize) {
         let deed = self.script.acts[act].deed.clone();
-        match deed {
-            Deed::Ask { client, ask, salt } => self.ask(client, ask, salt),
-            deed => self.break_something(&deed),
+        if let Deed::Ask { client, ask, salt } = deed {
+            self.ask(client, ask, salt);
+        } else {
+            self.break_something(&deed);
         }
     }
 

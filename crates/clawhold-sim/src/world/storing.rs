@@ -68,7 +68,7 @@ impl World {
     }
 
     /// The log's answer reaches a server.
-    pub(super) fn from_log(&mut self, from: Caller, answered: Answered) {
+    pub(super) fn take_from_log(&mut self, from: Caller, answered: Answered) {
         let Some(thaws_ms) = self.waits_for(from) else { return };
         if thaws_ms > 0 {
             return self.later(thaws_ms, Thing::FromLog { from, answered });
