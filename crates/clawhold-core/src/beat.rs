@@ -89,6 +89,9 @@ pub struct Report {
     pub holds: BTreeMap<JobId, ClaimNumber>,
     /// How far it has come with the stream of each role it stands by for.
     pub consumed: BTreeMap<Name, EventNumber>,
+    /// Leases that an earlier beat renewed and this one does not name: it may have been sent
+    /// before that one and overtaken on its way, so it takes nothing from them.
+    pub(crate) unnamed: BTreeMap<Name, Lead>,
 }
 
 /// A belief to lead.

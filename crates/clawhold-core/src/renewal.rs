@@ -4,6 +4,7 @@
 //! expiry never both succeed. When something may have lapsed is kept in timers that are looked
 //! at lazily: a renewal does not touch them.
 
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::answer::{Granted, Refusal};
@@ -71,6 +72,7 @@ impl Beats {
             report.leads.insert(role.clone(), Lead { token: *token, renewed, acts });
             leads.push(LeadAnswer { role: role.clone(), token: *token, outcome });
         }
+        report.unnamed = self.unnamed(state, session.id, &report);
         report.holds.extend(beat.holds.iter().copied());
         report.consumed.extend(beat.consumed.iter().cloned());
         let answer = BeatAnswer {
@@ -107,6 +109,23 @@ impl Beats {
         }
         let asked = lease.asked.as_ref().map(|asked| (asked.to, asked.until.since(now)));
         LeadOutcome::Renewed { valid_ms: lease.ttl_ms, asked }
+    }
+
+    /// Returns the renewals that a report does not repeat, of leases that the session still holds.
+    fn unnamed(&self, state: &State, session: SessionId, report: &Report) -> BTreeMap<Name, Lead> {
+        let Some(before) = self.reports.get(&session) else { return BTreeMap::new() };
+        let holds = |role: &Name, lead: &Lead| {
+            let held = state.roles().get(role).and_then(|role| role.held.as_ref());
+            held.is_some_and(|lease| lease.session == session && lease.token == lead.token)
+        };
+        let repeats = |role: &Name, lead: &Lead| {
+            let named = report.leads.get(role);
+            named.is_some_and(|named| named.token == lead.token && named.renewed.is_some())
+        };
+        let renewed = before.unnamed.iter().chain(&before.leads);
+        let renewed = renewed.filter(|(_, lead)| lead.renewed.is_some());
+        let kept = renewed.filter(|(role, lead)| !repeats(role, lead) && holds(role, lead));
+        kept.map(|(role, lead)| (role.clone(), *lead)).collect()
     }
 
     fn unreported(
@@ -157,9 +176,12 @@ impl Beats {
     /// Returns when a lease lapses by what the log and the beats say, if it is still held.
     pub fn lease_deadline(&self, state: &State, role: &Name) -> Option<Served> {
         let lease = state.roles().get(role)?.held.as_ref()?;
-        let lead = self.reports.get(&lease.session).and_then(|report| report.leads.get(role));
-        let renewed = lead.filter(|lead| lead.token == lease.token).and_then(|lead| lead.renewed);
-        let extended = renewed.map_or(Served(0), |at| at.after(lease.ttl_ms));
+        let report = self.reports.get(&lease.session);
+        let leads = report.map(|report| [report.leads.get(role), report.unnamed.get(role)]);
+        let leads = leads.into_iter().flatten().flatten();
+        let renewed =
+            leads.filter(|lead| lead.token == lease.token).filter_map(|lead| lead.renewed);
+        let extended = renewed.max().map_or(Served(0), |at| at.after(lease.ttl_ms));
         Some(lease.lapses.max(extended))
     }
 

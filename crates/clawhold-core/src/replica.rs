@@ -91,6 +91,8 @@ struct InFlight {
     doubt: bool,
     /// Whether it ever did.
     was_in_doubt: bool,
+    /// When the log is asked again how it ended.
+    ask_ms: Option<u64>,
 }
 
 impl InFlight {
@@ -283,12 +285,22 @@ impl Replica {
         }
         let served = self.served();
         let due = self.state.next_due();
-        let by_wall = due.at.map(|at| at.0.saturating_sub(self.now.at.0));
+        let by_wall = due.at.map(|at| at.0.saturating_sub(self.log_time().0));
         let by_served = due.served.map(|at| at.since(served));
         let by_lapse = self.beats.next_look().map(|at| at.since(served));
         let by_hold = Some(self.keep_hold_at().saturating_sub(self.now.uptime_ms));
         let next = [by_wall, by_served, by_lapse, by_hold].into_iter().flatten().min();
         next.unwrap_or(STALL_MS).clamp(1, STALL_MS / 5)
+    }
+
+    /// Returns the wall time that a record written at this moment bears.
+    ///
+    /// The log's time never runs back. While a wall clock is behind it, because some server's
+    /// clock once ran ahead, the log's time goes on with the time served, a little slower so that
+    /// the clock catches up: a delay ends in time, whatever the clocks show.
+    fn log_time(&self) -> Timestamp {
+        let served_ms = self.unlogged_ms - self.unlogged_ms / 16;
+        self.now.at.max(self.state.last().at.after(served_ms))
     }
 
     fn keep_hold_at(&self) -> u64 {
@@ -338,6 +350,8 @@ impl Replica {
             Append::Overtaken if !self.was_in_doubt() => self.stand_by(actions),
             // What stands there after a doubt may be our own record that came late.
             Append::Overtaken | Append::Unknown => self.read_back(actions),
+            // The attempt before may still land: nothing is certain, and nobody is told so.
+            Append::Failed { .. } if self.was_in_doubt() => self.doubt_on(),
             Append::Failed { reason } => self.append_failed(&reason, actions),
         }
     }
@@ -351,6 +365,15 @@ impl Replica {
             flight.doubt = true;
             flight.was_in_doubt = true;
             actions.push(Action::ReadBack { number: flight.number });
+        }
+    }
+
+    /// Keeps what is in doubt in flight, and asks the log again in a while.
+    fn doubt_on(&mut self) {
+        let ask_ms = self.now.uptime_ms.saturating_add(RETRY_MS);
+        if let Some(flight) = &mut self.in_flight {
+            flight.doubt = true;
+            flight.ask_ms = Some(ask_ms);
         }
     }
 

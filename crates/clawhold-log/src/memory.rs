@@ -23,6 +23,9 @@ pub enum Fault {
     UnknownAbsent,
     /// The answer is lost; the write lands, if it still may, at [`MemoryStore::deliver_late`].
     UnknownLate,
+    /// The write is taken in, but neither durable nor seen before [`MemoryStore::sync`]. Until
+    /// then the log takes no other, and a power cut loses it.
+    Unsynced,
     /// Nothing is written: the disk is full.
     Full,
     /// Nothing is written: another writer kept the log locked.
@@ -61,6 +64,8 @@ struct State {
     writers_count: u64,
     faults: BTreeMap<Writer, VecDeque<Fault>>,
     late: VecDeque<Write>,
+    /// A write that fits and is not durable.
+    unsynced: Option<Write>,
 }
 
 #[derive(Debug)]
@@ -128,6 +133,53 @@ impl MemoryStore {
         drop(state);
         self.shared.appended.notify_all();
         landed_count
+    }
+
+    /// Returns whose write is taken in and not durable, if there is one.
+    #[must_use]
+    pub fn unsynced(&self) -> Option<Writer> {
+        self.shared.lock().unsynced.as_ref().map(|write| write.writer)
+    }
+
+    /// Makes the write durable that [`Fault::Unsynced`] held back; returns its number, if there
+    /// was one and there was room.
+    pub fn sync(&self) -> Option<Number> {
+        let mut state = self.shared.lock();
+        let write = state.unsynced.take()?;
+        let written = state.write(&write);
+        drop(state);
+        self.shared.appended.notify_all();
+        if let Ok(Written::Done(number)) = written { Some(number) } else { None }
+    }
+
+    /// Cuts the power: of the frame of a write that was not synced, the first `kept_bytes` bytes
+    /// are found afterwards. Recovery keeps a whole frame and drops a torn one, as an engine on
+    /// disk does. Returns the number of a record that was kept.
+    pub fn cut_power(&self, kept_bytes: usize) -> Option<Number> {
+        let mut state = self.shared.lock();
+        let write = state.unsynced.take()?;
+        let number = state.head.last.next();
+        let mut found = frame::encode(number, write.epoch, write.writer, &write.body);
+        found.truncate(kept_bytes);
+        frame::decode_at(number, &found).ok()?;
+        let written = state.write(&write);
+        if let Ok(Written::Done(number)) = written { Some(number) } else { None }
+    }
+
+    /// Loses the newest record, durable though it was: a disk that lied about its sync. No sound
+    /// engine does that; it proves that a checker notices. Returns whether there was one.
+    pub fn lose_last(&self) -> bool {
+        let mut state = self.shared.lock();
+        let Head { first, last, .. } = state.head;
+        if last <= first {
+            return false;
+        }
+        let Some(lost) = state.frames.pop_back() else { return false };
+        state.frames_bytes -= lost.len();
+        let before = state.frames.back().map(|encoded| frame::decode(encoded));
+        let Some(Ok(before)) = before else { return false };
+        state.head = Head { first, last: before.number, epoch: before.epoch };
+        true
     }
 
     /// Flips the last bit of a kept record; returns whether there is such a record.
@@ -297,6 +349,12 @@ impl MemoryLog {
                 state.late.push_back(write);
                 Written::Unknown("the write is late")
             }
+            Some(Fault::Unsynced) if !state.fits(&write) => Written::Overtaken(state.head),
+            Some(Fault::Unsynced) if state.unsynced.is_some() => return Err(LogError::Busy),
+            Some(Fault::Unsynced) => {
+                state.unsynced = Some(write);
+                Written::Unknown("the write is not synced")
+            }
             Some(Fault::Full) => return Err(LogError::Full),
             Some(Fault::Busy) => return Err(LogError::Busy),
         };
@@ -322,12 +380,11 @@ impl State {
     fn write(&mut self, write: &Write) -> Result<Written, LogError> {
         let head = self.head;
         let number = head.last.next();
-        let fits = match write.place {
-            Place::At(at) => at == number && write.epoch == head.epoch,
-            Place::Anywhere => write.epoch == head.epoch.next(),
-        };
-        if !fits {
+        if !self.fits(write) {
             return Ok(Written::Overtaken(head));
+        }
+        if self.unsynced.is_some() {
+            return Err(LogError::Busy);
         }
         let encoded = frame::encode(number, write.epoch, write.writer, &write.body);
         let bytes = self.frames_bytes + encoded.len();
@@ -338,6 +395,13 @@ impl State {
         self.frames.push_back(encoded);
         self.head = Head { last: number, epoch: write.epoch, first: head.first };
         Ok(Written::Done(number))
+    }
+
+    fn fits(&self, write: &Write) -> bool {
+        match write.place {
+            Place::At(at) => at == self.head.last.next() && write.epoch == self.head.epoch,
+            Place::Anywhere => write.epoch == self.head.epoch.next(),
+        }
     }
 
     fn place_of(&self, number: Number) -> Option<usize> {

@@ -1,157 +1,304 @@
-//! One seeded world: servers, clients, the messages between them and the faults.
+//! One world: servers, clients and a log, the messages between them and what breaks.
+//!
+//! Time is the world's own; things happen in the order of their moments. After the last act of
+//! the script everything is healed, and the clients finish what is left.
+
+mod asking;
+mod breaking;
+mod misbehaving;
+mod serving;
+mod storing;
 
 use std::collections::BTreeMap;
 
-use clawhold_core::Applied;
 use clawhold_core::answer::{Answer, Refusal};
 use clawhold_core::beat::{Beat, BeatAnswer};
 use clawhold_core::command::{Command, Request};
-use clawhold_core::replica::{Action, Call, Event, Mode, NoBeat};
-use clawhold_core::units::{Position, RequestId};
-use clawhold_log::{Fault, Log, MemoryStore};
-use fastrand::Rng;
+use clawhold_core::job::Filter;
+use clawhold_core::replica::Mode;
+use clawhold_core::units::{EventNumber, Name, Position};
+use clawhold_log::{MemoryLog, MemoryStore};
 use sha2::{Digest, Sha256};
 
-use crate::checker::Checker;
-use crate::client::{Client, name};
-use crate::server::{HOLD_MS, Order, Server};
+use crate::act::Deed;
+use crate::checker::{Checker, Counts};
+use crate::client::{Client, ROLES, name};
+use crate::net::Net;
+use crate::script::Script;
+use crate::server::{Answered, Order, Server};
+use crate::totals::Totals;
 
-const SERVERS: usize = 3;
-const CLIENTS: usize = 4;
-/// Milliseconds after which a request without an answer is sent again.
-const PATIENCE_MS: u64 = 400;
-/// Milliseconds between two beats of a client.
-const BEAT_MS: u64 = 300;
-/// Milliseconds a world may take.
-const LIFE_MS_MAX: u64 = 10_000_000;
+/// Milliseconds after the last act in which everything must come to its end.
+const CALM_MS_MAX: u64 = 90_000;
+/// Milliseconds between two looks whether everything has come to its end.
+const LOOK_MS: u64 = 250;
+/// Things that happen in one world at most.
+const THINGS_MAX: u64 = 20_000_000;
 
 /// What came of a world.
-#[derive(Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) digest: String,
     pub(crate) broken: Vec<String>,
-    pub(crate) answered: u64,
-    pub(crate) takeovers: u64,
-    pub(crate) lapses: u64,
+    pub(crate) totals: Totals,
+    /// What happened, in words, if it was asked for.
+    pub(crate) story: Vec<String>,
 }
 
 /// Something that happens at a moment.
 #[derive(Debug)]
 enum Thing {
-    Server(usize),
-    Submit { server: usize, client: usize, request: u64 },
-    Beat { server: usize, client: usize, sent_ms: u64, beat: Box<Beat>, again: bool },
-    Answer { client: usize, request: u64, position: Position, answer: Result<Answer, Refusal> },
-    BeatAnswer { client: usize, sent_ms: u64, answer: Result<Box<BeatAnswer>, Refusal> },
-    Client(usize),
-    Retry { client: usize, request: u64 },
-    SendBeat(usize),
-    Fault,
+    Act(usize),
+    /// A server's turn: tick, follow the log.
+    Turn {
+        server: usize,
+        process: u64,
+    },
+    /// An order reaches the log.
+    AtLog {
+        from: Caller,
+        order: Order,
+    },
+    /// The log makes a slow write durable.
+    Synced {
+        from: Caller,
+        answered: Answered,
+    },
+    /// The log's answer reaches its server.
+    FromLog {
+        from: Caller,
+        answered: Answered,
+    },
+    LogTimeout {
+        from: Caller,
+    },
+    Start {
+        server: usize,
+    },
+    Rise {
+        client: usize,
+    },
+    Submit(Box<Submitted>),
+    Beat(Box<Beaten>),
+    Answer(Box<Replied>),
+    Decline {
+        client: Process,
+        request: u64,
+    },
+    BeatAnswer(Box<BeatReplied>),
+    Retry {
+        client: Process,
+        request: u64,
+        tries: u64,
+    },
+    SendBeat {
+        client: Process,
+    },
+    Finish {
+        client: Process,
+    },
+    Heal,
+    Look,
+}
+
+/// A client's process: which one, and its how manieth start.
+type Process = (usize, u64);
+
+/// Who called the log: a server, its process and the number of the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Caller {
+    server: usize,
+    process: u64,
+    call: u64,
+}
+
+/// A request on its way to a server.
+#[derive(Clone, Debug)]
+struct Submitted {
+    server: usize,
+    client: Process,
+    number: u64,
+    request: Request,
+}
+
+/// A beat on its way to a server.
+#[derive(Clone, Debug)]
+struct Beaten {
+    server: usize,
+    client: Process,
+    sent_ms: u64,
+    beat: Beat,
+}
+
+/// An answer on its way to its client.
+#[derive(Clone, Debug)]
+struct Replied {
+    client: Process,
+    request: u64,
+    position: Position,
+    answer: Result<Answer, Refusal>,
+    /// With a grant, the position recorded for the role.
+    recorded: Option<EventNumber>,
+}
+
+/// The answer to a beat on its way.
+#[derive(Clone, Debug)]
+struct BeatReplied {
+    client: Process,
+    sent_ms: u64,
+    answer: Result<BeatAnswer, Refusal>,
+    /// With each grant, the position recorded for the role.
+    recorded: Vec<(Name, EventNumber)>,
+}
+
+/// A request that is not answered.
+#[derive(Clone, Debug)]
+struct Open {
+    client: Process,
+    command: Command,
+    /// The log's end when it was first sent.
+    asked: Position,
+    tries: u64,
+    /// Messages that carry it, and are or were on their way.
+    copies: usize,
 }
 
 #[derive(Debug)]
 enum Waiter {
-    Request { client: usize, request: u64 },
-    Beat { client: usize, sent_ms: u64, beat: Box<Beat> },
+    Request { client: Process, number: u64 },
+    Beat(Box<Beaten>),
+}
+
+/// The log's side of one server process.
+#[derive(Debug)]
+struct LogEnd {
+    log: MemoryLog,
+    /// How long its next writes take to become durable.
+    slow_ms: Vec<u64>,
 }
 
 /// A world.
 #[derive(Debug)]
 pub(crate) struct World {
-    rng: Rng,
+    script: Script,
     now_ms: u64,
     order: u64,
     things: BTreeMap<(u64, u64), Thing>,
+    net: Net,
     store: MemoryStore,
+    log_ends: BTreeMap<u64, LogEnd>,
     servers: Vec<Option<Server>>,
+    /// How far each server's wall clock is off; it outlives the process.
+    skews_ms: Vec<i64>,
+    processes: u64,
+    calls: u64,
     clients: Vec<Client>,
-    open: BTreeMap<u64, Command>,
-    waiters: BTreeMap<(usize, u64), Waiter>,
+    open: BTreeMap<u64, Open>,
+    waiters: BTreeMap<(u64, u64), Waiter>,
     requests: u64,
-    commands_left: u64,
-    answered: u64,
-    faults: bool,
+    is_calm: bool,
+    is_over: bool,
+    totals: Totals,
     checker: Checker,
+    digest: Sha256,
+    story: Option<Vec<String>>,
 }
 
 impl World {
-    pub(crate) fn new(seed: u64, commands: u64) -> Self {
-        let mut rng = Rng::with_seed(seed);
+    pub(crate) fn new(script: Script) -> Self {
         let store = MemoryStore::new();
-        let servers = (0..SERVERS)
-            .map(|_| {
-                let (nonce, skew_ms) = (rng.u64(..), rng.i64(-60_000..60_000));
-                Some(Server::start(&store, nonce, 0, skew_ms))
-            })
-            .collect();
-        let clients =
-            (0..CLIENTS).map(|i| Client::new(name(&format!("c{i}")), rng.u64(..))).collect();
+        let clients = (0..script.clients).map(|number| Client::new(number, &script)).collect();
+        let checker = Checker::new(&store, script.rule);
         let mut world = Self {
-            rng,
             now_ms: 0,
             order: 0,
             things: BTreeMap::new(),
+            net: Net::new(script.seed),
             store,
-            servers,
+            log_ends: BTreeMap::new(),
+            servers: (0..script.servers).map(|_| None).collect(),
+            skews_ms: vec![0; script.servers],
+            processes: 0,
+            calls: 0,
             clients,
             open: BTreeMap::new(),
             waiters: BTreeMap::new(),
             requests: 0,
-            commands_left: commands,
-            answered: 0,
-            faults: true,
-            checker: Checker::default(),
+            is_calm: false,
+            is_over: false,
+            totals: Totals::default(),
+            checker,
+            digest: Sha256::new(),
+            story: None,
+            script,
         };
-        (0..SERVERS).for_each(|server| world.later(1, Thing::Server(server)));
-        (0..CLIENTS).for_each(|client| {
-            world.later(10, Thing::Client(client));
-            world.later(20, Thing::SendBeat(client));
-        });
-        world.later(500, Thing::Fault);
+        world.begin();
         world
     }
 
-    /// Lets the world run until its clients have sent everything, then heals it and checks.
+    /// Keeps what happens in words.
+    pub(crate) fn with_story(mut self) -> Self {
+        self.story = Some(Vec::new());
+        self
+    }
+
+    fn begin(&mut self) {
+        for server in 0..self.servers.len() {
+            self.start(server);
+        }
+        for client in 0..self.clients.len() {
+            self.later(20, Thing::SendBeat { client: (client, 0) });
+        }
+        for act in 0..self.script.acts.len() {
+            let at_ms = self.script.acts[act].at_ms;
+            self.later(at_ms, Thing::Act(act));
+        }
+        let last_ms = self.script.acts.last().map_or(0, |act| act.at_ms);
+        self.later(last_ms + 50, Thing::Heal);
+    }
+
+    /// Lets the world run to its end and checks it.
     pub(crate) fn run(mut self) -> Outcome {
-        while self.now_ms < LIFE_MS_MAX && (self.commands_left > 0 || !self.open.is_empty()) {
-            self.next();
-        }
-        self.faults = false;
-        let end_ms = self.now_ms + 3 * HOLD_MS + 60_000;
-        for server in 0..SERVERS {
-            if self.servers[server].is_none() {
-                self.restart(server);
+        for _ in 0..THINGS_MAX {
+            let Some(((at_ms, _), thing)) = self.things.pop_first() else { break };
+            self.now_ms = at_ms;
+            self.happen(thing);
+            if self.is_over || !self.checker.broken.is_empty() {
+                break;
             }
-        }
-        while self.now_ms < end_ms {
-            self.next();
         }
         self.finish()
     }
 
-    fn finish(mut self) -> Outcome {
-        let states: Vec<_> = self.servers.iter().flatten().map(|s| s.replica.state()).collect();
-        let last =
-            states.iter().map(|state| state.last()).max_by_key(|last| (last.position, last.served));
-        let level: Vec<_> = states.iter().filter(|state| Some(state.last()) == last).collect();
-        let hashes: Vec<String> = level.iter().map(|state| state.hash()).collect();
-        if hashes.windows(2).any(|pair| pair[0] != pair[1]) {
-            self.checker.broken.push(format!("states differ at {last:?}: {hashes:?}"));
+    fn happen(&mut self, thing: Thing) {
+        match thing {
+            Thing::Act(act) => self.act(act),
+            Thing::Turn { server, process } => self.turn(server, process),
+            Thing::AtLog { from, order } => self.at_log(from, &order),
+            Thing::Synced { from, answered } => self.synced(from, &answered),
+            Thing::FromLog { from, answered } => self.take_from_log(from, answered),
+            Thing::LogTimeout { from } => self.log_timeout(from),
+            Thing::Start { server } => self.start(server),
+            Thing::Rise { client } => self.rise(client),
+            Thing::Submit(submitted) => self.submit(submitted),
+            Thing::Beat(beaten) => self.take_beat(beaten, false),
+            Thing::Answer(replied) => self.answer(replied),
+            Thing::Decline { client, request } => self.declined(client, request),
+            Thing::BeatAnswer(replied) => self.beat_answer(replied),
+            Thing::Retry { client, request, tries } => self.retry(client, request, tries),
+            Thing::SendBeat { client } => self.send_beat(client),
+            Thing::Finish { client } => self.finish_up(client),
+            Thing::Heal => self.heal(),
+            Thing::Look => self.look(),
         }
-        if let Some(state) = level.first() {
-            self.checker.ended(state);
-        }
-        if !self.open.is_empty() {
-            self.checker.broken.push(format!("{} requests were never answered", self.open.len()));
-        }
-        let told = format!("{hashes:?} {} {}", self.answered, self.now_ms);
-        let digest = Sha256::digest(told.as_bytes());
-        Outcome {
-            digest: digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect(),
-            broken: self.checker.broken,
-            answered: self.answered,
-            takeovers: self.checker.takeovers,
-            lapses: self.checker.lapses,
+    }
+
+    fn act(&mut self, act: usize) {
+        let deed = self.script.acts[act].deed.clone();
+        if let Deed::Ask { client, ask, salt } = deed {
+            self.ask(client, ask, salt);
+        } else {
+            self.break_something(&deed);
         }
     }
 
@@ -160,264 +307,137 @@ impl World {
         self.things.insert((self.now_ms + after_ms, self.order), thing);
     }
 
-    fn next(&mut self) {
-        let Some(((at_ms, _), thing)) = self.things.pop_first() else {
-            self.now_ms = LIFE_MS_MAX;
-            return;
-        };
-        self.now_ms = at_ms;
-        match thing {
-            Thing::Server(server) => self.turn(server),
-            Thing::Submit { server, client, request } => self.submit(server, client, request),
-            Thing::Beat { server, client, sent_ms, beat, again } => {
-                self.beat(server, client, sent_ms, beat, again);
-            }
-            Thing::Answer { client, request, position, answer } => {
-                self.answer(client, request, position, &answer);
-            }
-            Thing::BeatAnswer { client, sent_ms, answer } => match answer {
-                Ok(answer) => {
-                    self.clients[client].beat_answered(sent_ms, &answer);
-                    self.checker.believes(self.now_ms, &self.clients[client]);
-                }
-                Err(_) => self.clients[client].forget(),
-            },
-            Thing::Client(client) => self.act(client),
-            Thing::Retry { client, request } => self.send(client, request),
-            Thing::SendBeat(client) => self.send_beat(client),
-            Thing::Fault => self.fault(),
-        }
-    }
-
-    fn travel_ms(&mut self) -> u64 {
-        if self.faults && self.rng.u8(0..20) == 0 {
-            self.rng.u64(0..600)
-        } else {
-            self.rng.u64(0..5)
-        }
-    }
-
-    fn is_lost(&mut self) -> bool {
-        self.faults && self.rng.u8(0..30) == 0
-    }
-
-    // Servers.
-
-    /// One turn of a server: carry out what is due, follow the log, tick.
-    fn turn(&mut self, server: usize) {
-        let pause_ms = self.rng.u64(1..10);
-        self.later(pause_ms, Thing::Server(server));
+    /// Adds a line to the story, if one is kept.
+    fn say(&mut self, line: impl FnOnce() -> String) {
         let now_ms = self.now_ms;
-        let Some(it) = &mut self.servers[server] else { return };
-        if now_ms < it.frozen_until_ms {
+        if let Some(story) = &mut self.story {
+            story.push(format!("{now_ms:>6} {}", line()));
+        }
+    }
+
+    fn broke(&mut self, broken: String) {
+        self.checker.tell(broken);
+    }
+
+    /// Reads what has become durable.
+    fn read_log(&mut self) {
+        let landed = self.checker.read_log(self.now_ms, &self.clients);
+        for one in landed {
+            self.digest.update(format!("{} {:?}", one.position, one.applied.answer));
+            self.say(|| {
+                let id = one.request.id.as_ref().map_or("", |id| id.as_str());
+                let answer = match &one.applied.answer {
+                    Ok(answer) => format!("{answer:?}"),
+                    Err(refusal) => format!("refused: {refusal}"),
+                };
+                format!("log {} {id} {:?} -> {answer}", one.position, one.request.command)
+            });
+        }
+    }
+
+    /// Looks whether everything has come to its end.
+    fn look(&mut self) {
+        let left = self.left();
+        if left.is_empty() {
+            self.is_over = true;
             return;
         }
-        let mut events = Vec::new();
-        while it.orders.front().is_some_and(|order| order.at_ms <= now_ms) {
-            let Some(order) = it.orders.pop_front() else { break };
-            events.extend(it.carry_out(order.action));
+        let healed_ms = self.script.acts.last().map_or(0, |act| act.at_ms);
+        if self.now_ms < healed_ms + CALM_MS_MAX {
+            return self.later(LOOK_MS, Thing::Look);
         }
-        if events.is_empty() && it.orders.is_empty() {
-            events.extend(it.claim_presence());
-            events.extend(it.follow());
-        }
-        events.push(Event::Tick);
-        for event in events {
-            self.step(server, event);
-        }
+        left.into_iter().for_each(|left| self.broke(left));
+        self.is_over = true;
     }
 
-    fn step(&mut self, server: usize, event: Event) {
-        let Some(it) = &mut self.servers[server] else { return };
-        let now = it.now(self.now_ms);
-        let was = it.replica.mode();
-        let actions = it.replica.step(now, event).expect("every record of this world is readable");
-        let lag_ms = if self.faults && self.rng.u8(0..40) == 0 {
-            self.rng.u64(0..1_500)
-        } else {
-            self.rng.u64(0..4)
-        };
-        for action in actions {
-            if let Action::Decline { call, .. } = action {
-                self.waiters.remove(&(server, call.0));
-                continue;
+    /// Returns what has not come to its end.
+    fn left(&self) -> Vec<String> {
+        let mut left = Vec::new();
+        if !self.open.is_empty() {
+            left.push(format!("{} requests were never answered", self.open.len()));
+        }
+        let state = &self.checker.witness.state;
+        if state.jobs().live() > 0 {
+            let any = Filter { queue: None, state: None };
+            let jobs = state.jobs().list(any, None, usize::MAX);
+            let live = jobs.into_iter().find(|job| !job.state.is_ended());
+            let one = live.map(|job| format!("{} is {}", job.id, job.state)).unwrap_or_default();
+            left.push(format!("{} jobs never ended, {one}", state.jobs().live()));
+        }
+        for role in ROLES.map(name) {
+            let held = state.roles().get(&role).and_then(|role| role.held.as_ref());
+            let leads = held.is_some_and(|lease| {
+                let believes =
+                    |client: &Client| client.leads_under(&role, self.now_ms) == Some(lease.token);
+                self.clients.iter().any(believes)
+            });
+            if !leads {
+                left.push(format!("{role} is led by nobody: {held:?}"));
             }
-            it.orders.push_back(Order { at_ms: self.now_ms + lag_ms, action });
         }
-        self.apply(server);
-        let Some(it) = &mut self.servers[server] else { return };
-        if was == Mode::Active && it.replica.mode() == Mode::Standby {
-            it.release_presence();
+        let active =
+            self.servers.iter().flatten().filter(|it| it.replica.mode() == Mode::Active).count();
+        if active != 1 {
+            left.push(format!("{active} servers are active"));
         }
-        if self.rng.u16(0..2_000) == 0 && it.replica.mode() == Mode::Active && it.orders.is_empty()
-        {
-            it.snapshot();
-        }
+        left.extend(self.behind());
+        left
     }
 
-    fn apply(&mut self, server: usize) {
-        let mut answers: Vec<(u64, Applied, Position)> = Vec::new();
-        let Some(it) = &mut self.servers[server] else { return };
-        while let Some((call, applied)) = it.replica.apply_next() {
-            let state = it.replica.state();
-            self.checker.applied(self.now_ms, state, &applied, &self.clients);
-            if let Some(call) = call {
-                answers.push((call.0, applied, state.last().position));
-            }
-        }
-        for (call, applied, position) in answers {
-            match self.waiters.remove(&(server, call)) {
-                Some(Waiter::Request { .. }) if self.is_lost() => {}
-                Some(Waiter::Request { client, request }) => {
-                    let ms = self.travel_ms();
-                    let answer = applied.answer;
-                    self.later(ms, Thing::Answer { client, request, position, answer });
+    fn behind(&self) -> Option<String> {
+        let servers = self.servers.iter();
+        let positions = servers.map(|it| it.as_ref().map(|it| it.replica.state().last().position));
+        let last = self.checker.witness.last();
+        let positions: Vec<_> = positions.collect();
+        let level = positions.iter().all(|position| *position == Some(last));
+        (!level).then(|| format!("the servers are at {positions:?}, the log at {last}"))
+    }
+
+    fn finish(mut self) -> Outcome {
+        let hash = self.checker.witness.state.hash();
+        if self.is_over {
+            for server in self.servers.iter().flatten() {
+                let state = server.replica.state();
+                let level = state.last().position == self.checker.witness.last();
+                if level && state.hash() != hash {
+                    self.checker.tell("the states differ at the end".to_owned());
                 }
-                Some(Waiter::Beat { client, sent_ms, beat }) => {
-                    self.later(0, Thing::Beat { server, client, sent_ms, beat, again: true });
-                }
-                None => {}
             }
+            self.checker.ended();
+        } else if self.checker.broken.is_empty() {
+            self.broke("the world never came to its end".to_owned());
+        }
+        self.count();
+        self.digest.update(format!("{hash} {} {:?}", self.now_ms, self.totals));
+        let digest = self.digest.finalize();
+        Outcome {
+            digest: digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect(),
+            broken: self.checker.broken,
+            totals: self.totals,
+            story: self.story.unwrap_or_default(),
         }
     }
 
-    fn restart(&mut self, server: usize) {
-        let (nonce, skew_ms) = (self.rng.u64(..), self.rng.i64(-60_000..60_000));
-        self.servers[server] = Some(Server::start(&self.store, nonce, self.now_ms, skew_ms));
-    }
-
-    // Requests.
-
-    fn act(&mut self, client: usize) {
-        let pause_ms = self.rng.u64(5..60);
-        self.later(pause_ms, Thing::Client(client));
-        if self.commands_left == 0 {
-            return;
-        }
-        self.commands_left -= 1;
-        self.requests += 1;
-        let request = self.requests;
-        let command = self.clients[client].next_command(self.now_ms);
-        self.open.insert(request, command);
-        self.send(client, request);
-    }
-
-    fn send(&mut self, client: usize, request: u64) {
-        if !self.open.contains_key(&request) {
-            return;
-        }
-        self.later(PATIENCE_MS, Thing::Retry { client, request });
-        let server = self.aim(client);
-        if !self.is_lost() {
-            let ms = self.travel_ms();
-            self.later(ms, Thing::Submit { server, client, request });
-        }
-    }
-
-    /// Returns the server that a client tries: mostly the one that leads.
-    fn aim(&mut self, client: usize) -> usize {
-        let active = self.servers.iter().position(|server| {
-            server.as_ref().is_some_and(|server| server.replica.mode() == Mode::Active)
-        });
-        let server =
-            if self.rng.u8(0..5) == 0 { self.rng.usize(0..SERVERS) } else { active.unwrap_or(0) };
-        self.clients[client].server = server;
-        server
-    }
-
-    fn submit(&mut self, server: usize, client: usize, request: u64) {
-        let Some(it) = &self.servers[server] else { return };
-        if self.now_ms < it.frozen_until_ms {
-            let wait_ms = it.frozen_until_ms - self.now_ms;
-            return self.later(wait_ms, Thing::Submit { server, client, request });
-        }
-        let Some(command) = self.open.get(&request).cloned() else { return };
-        self.order += 1;
-        let call = Call(self.order);
-        self.waiters.insert((server, call.0), Waiter::Request { client, request });
-        let id = RequestId::parse(&format!("r{request}")).ok();
-        let actor = Some(self.clients[client].label.clone());
-        self.step(server, Event::Submit { call, request: Request { id, actor, command } });
-    }
-
-    fn answer(
-        &mut self,
-        client: usize,
-        request: u64,
-        position: Position,
-        answer: &Result<Answer, Refusal>,
-    ) {
-        let Some(command) = self.open.remove(&request) else { return };
-        self.answered += 1;
-        self.checker.answered(request, &command, answer);
-        self.clients[client].answered(&command, answer, position);
-    }
-
-    // Beats.
-
-    fn send_beat(&mut self, client: usize) {
-        self.later(BEAT_MS, Thing::SendBeat(client));
-        let Some(beat) = self.clients[client].beat() else { return };
-        let server = self.aim(client);
-        if !self.is_lost() {
-            let (ms, sent_ms) = (self.travel_ms(), self.now_ms);
-            let beat = Box::new(beat);
-            self.later(ms, Thing::Beat { server, client, sent_ms, beat, again: false });
-        }
-    }
-
-    fn beat(&mut self, server: usize, client: usize, sent_ms: u64, beat: Box<Beat>, again: bool) {
-        let Some(it) = &mut self.servers[server] else { return };
-        if self.now_ms < it.frozen_until_ms {
-            let wait_ms = it.frozen_until_ms - self.now_ms;
-            return self.later(wait_ms, Thing::Beat { server, client, sent_ms, beat, again });
-        }
-        let now = it.now(self.now_ms);
-        let answer = match it.replica.beat(now, &beat) {
-            Ok(answer) => Ok(Box::new(answer)),
-            Err(NoBeat::Refused(refusal)) => Err(refusal),
-            Err(NoBeat::NotActive) => return,
-            Err(NoBeat::RecordFirst(_)) if again => return,
-            Err(NoBeat::RecordFirst(request)) => {
-                self.order += 1;
-                let call = Call(self.order);
-                self.waiters.insert((server, call.0), Waiter::Beat { client, sent_ms, beat });
-                return self.step(server, Event::Submit { call, request: *request });
-            }
+    fn count(&mut self) {
+        let Checker { roles, jobs, streams, witness, counts, .. } = &self.checker;
+        let Counts { takeovers, hashes, stale_refused, replayed, .. } = *counts;
+        let healed_ms = self.script.acts.last().map_or(0, |act| act.at_ms);
+        self.totals = Totals {
+            takeovers,
+            hashes,
+            stale_refused,
+            replayed,
+            grants: roles.grants,
+            lapses: roles.lapses,
+            jobs: jobs.accepted,
+            claims: jobs.claimed,
+            returned: jobs.returned,
+            completed: jobs.completed,
+            events: streams.committed,
+            void: witness.void,
+            forgotten: witness.forgotten,
+            calm_ms: self.now_ms.saturating_sub(healed_ms),
+            ..self.totals
         };
-        if !self.is_lost() {
-            let ms = self.travel_ms();
-            self.later(ms, Thing::BeatAnswer { client, sent_ms, answer });
-        }
-    }
-
-    // Faults.
-
-    fn fault(&mut self) {
-        let pause_ms = self.rng.u64(200..1_500);
-        self.later(pause_ms, Thing::Fault);
-        if !self.faults {
-            return;
-        }
-        let server = self.rng.usize(0..SERVERS);
-        self.store.deliver_late();
-        let kind = self.rng.u8(0..10);
-        let Some(it) = &mut self.servers[server] else { return self.restart(server) };
-        match kind {
-            0..2 => self.servers[server] = None,
-            2..4 => it.frozen_until_ms = self.now_ms + self.rng.u64(100..3_000),
-            4 => self.store.inject(it.log.writer(), Fault::UnknownLanded),
-            5 => self.store.inject(it.log.writer(), Fault::UnknownAbsent),
-            6 => self.store.inject(it.log.writer(), Fault::UnknownLate),
-            7 => self.store.inject(it.log.writer(), Fault::Full),
-            8 => self.store.inject(it.log.writer(), Fault::Busy),
-            _ => self.crash_everything(),
-        }
-    }
-
-    fn crash_everything(&mut self) {
-        if self.rng.u8(0..3) == 0 {
-            self.servers.iter_mut().for_each(|server| *server = None);
-        }
     }
 }

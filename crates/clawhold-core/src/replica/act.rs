@@ -19,7 +19,10 @@ impl Replica {
     pub(super) fn proceed(&mut self, actions: &mut Vec<Action>) {
         match self.mode {
             Mode::Standby => self.try_to_lead(actions),
-            Mode::Active => self.cut(actions),
+            Mode::Active => {
+                self.ask_again(actions);
+                self.cut(actions);
+            }
             Mode::TakingOver => self.give_up_late_takeover(),
             Mode::Stopped => {}
         }
@@ -89,6 +92,15 @@ impl Replica {
         }
     }
 
+    /// Asks the log again how an append ended, once the pause after a failure is over.
+    fn ask_again(&mut self, actions: &mut Vec<Action>) {
+        let now_ms = self.now.uptime_ms;
+        let Some(flight) = &mut self.in_flight else { return };
+        if flight.ask_ms.take_if(|ask_ms| *ask_ms <= now_ms).is_some() {
+            actions.push(Action::ReadBack { number: flight.number });
+        }
+    }
+
     /// Cuts the next batch, if none is in flight and there is reason for one.
     fn cut(&mut self, actions: &mut Vec<Action>) {
         if self.in_flight.is_some() || self.now.uptime_ms < self.retry_ms {
@@ -104,8 +116,8 @@ impl Replica {
             return;
         }
         let requests = self.batch();
+        let at = self.log_time();
         let elapsed_ms = core::mem::take(&mut self.unlogged_ms);
-        let at = self.now.at.max(self.state.last().at);
         let flight = InFlight {
             number: self.next,
             sent_ms: self.now.uptime_ms,
@@ -114,6 +126,7 @@ impl Replica {
             requests,
             doubt: false,
             was_in_doubt: false,
+            ask_ms: None,
         };
         let (number, body) = (flight.number, flight.body());
         actions.push(Action::Append { number, epoch: self.epoch, body });
@@ -130,7 +143,7 @@ impl Replica {
 
     fn is_due(&self) -> bool {
         let due = self.state.next_due();
-        due.at.is_some_and(|at| at <= self.now.at)
+        due.at.is_some_and(|at| at <= self.log_time())
             || due.served.is_some_and(|at| at <= self.served())
     }
 

@@ -21,6 +21,45 @@ fn a_write_whose_answer_was_lost_is_found_by_reading_back() {
 }
 
 #[test]
+fn a_write_that_is_not_synced_is_seen_by_nobody_and_keeps_others_out_until_it_is() {
+    let store = MemoryStore::new();
+    let mut log = lead(&store);
+    let mut other = store.handle();
+    store.inject(log.writer(), Fault::Unsynced);
+    assert!(matches!(log.append(Number(2), Epoch(1), b"job").unwrap(), Append::Unknown { .. }));
+    assert_eq!(other.head().unwrap().last, Number(1));
+    assert!(matches!(other.take_over(Epoch(2), b"mine").unwrap_err(), LogError::Busy));
+    assert_eq!(store.sync(), Some(Number(2)));
+    assert_eq!(other.read(Number(2), 1).unwrap()[0].body, b"job");
+    assert_eq!(store.sync(), None);
+}
+
+#[test]
+fn a_power_cut_keeps_a_whole_unsynced_record_and_drops_a_torn_one_and_nothing_else() {
+    for (kept_bytes, kept) in [(0, None), (20, None), (usize::MAX, Some(Number(2)))] {
+        let store = MemoryStore::new();
+        let mut log = lead(&store);
+        store.inject(log.writer(), Fault::Unsynced);
+        assert!(matches!(log.append(Number(2), Epoch(1), b"job").unwrap(), Append::Unknown { .. }));
+        assert_eq!(store.cut_power(kept_bytes), kept);
+        let next = Number(kept.map_or(2, |kept| kept.0 + 1));
+        assert_eq!(log.append(next, Epoch(1), b"more").unwrap(), Append::Done);
+        assert_eq!(log.head().unwrap().last, next);
+    }
+}
+
+#[test]
+fn a_disk_that_lied_about_its_sync_loses_the_newest_record() {
+    let store = MemoryStore::new();
+    let mut log = lead(&store);
+    assert_eq!(log.append(Number(2), Epoch(1), b"job").unwrap(), Append::Done);
+    assert!(store.lose_last());
+    assert_eq!(log.head().unwrap().last, Number(1));
+    assert_eq!(log.append(Number(2), Epoch(1), b"other").unwrap(), Append::Done);
+    assert_eq!(log.read(Number(2), 1).unwrap()[0].body, b"other");
+}
+
+#[test]
 fn a_late_write_and_its_retry_land_once() {
     let store = MemoryStore::new();
     let mut log = lead(&store);
