@@ -266,12 +266,23 @@ impl Replica {
         }
         let served = self.served();
         let due = self.state.next_due();
-        let by_wall = due.at.map(|at| at.0.saturating_sub(self.now.at.0));
+        let by_wall = due.at.map(|at| at.0.saturating_sub(self.wall().0));
         let by_served = due.served.map(|at| at.since(served));
         let by_lapse = self.beats.next_look().map(|at| at.since(served));
         let by_hold = Some(self.keep_hold_at().saturating_sub(self.now.uptime_ms));
         let next = [by_wall, by_served, by_lapse, by_hold].into_iter().flatten().min();
         next.unwrap_or(STALL_MS).clamp(1, STALL_MS / 5)
+    }
+
+    /// Returns the wall time that a record of this moment bears.
+    ///
+    /// It never runs back. Where the log is ahead of the clock, because that was set back, the
+    /// log's time goes on at half the pace of time served until the clock has come up: what waits
+    /// for a moment waits for twice as long at most, not until the clock is there again.
+    fn wall(&self) -> Timestamp {
+        let last = self.state.last();
+        let slow_ms = (self.served().0 / 2).saturating_sub(last.served.0 / 2);
+        self.now.at.max(last.at.after(slow_ms))
     }
 
     fn keep_hold_at(&self) -> u64 {

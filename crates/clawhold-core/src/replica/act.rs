@@ -104,8 +104,8 @@ impl Replica {
             return;
         }
         let requests = self.batch();
+        let at = self.wall();
         let elapsed_ms = core::mem::take(&mut self.unlogged_ms);
-        let at = self.now.at.max(self.state.last().at);
         let pieces = requests.iter().map(|waiting| waiting.bytes.as_slice());
         let body = record::assemble(at, elapsed_ms, pieces);
         let number = self.next;
@@ -134,7 +134,7 @@ impl Replica {
 
     fn is_due(&self) -> bool {
         let due = self.state.next_due();
-        due.at.is_some_and(|at| at <= self.now.at)
+        due.at.is_some_and(|at| at <= self.wall())
             || due.served.is_some_and(|at| at <= self.served())
     }
 

@@ -10,3 +10,4 @@ mod draw;
 mod golden;
 mod model;
 mod prose;
+mod wall;
