@@ -50,7 +50,8 @@ impl Checker {
                     self.granted(now_ms, state, role, *token, clients);
                 }
                 What::Server => self.takeovers += 1,
-                What::RoleVacant { .. }
+                What::Restored { .. }
+                | What::RoleVacant { .. }
                 | What::Role { .. }
                 | What::Worker { .. }
                 | What::Session { .. }

@@ -94,6 +94,7 @@ impl Hub {
                     turn.sessions.insert(*session);
                 }
                 What::Server
+                | What::Restored { .. }
                 | What::RoleVacant { .. }
                 | What::Role { .. }
                 | What::Recorded { .. }
