@@ -11,6 +11,7 @@ mod http;
 mod journal;
 mod notify;
 mod outside;
+pub mod recovery;
 mod run;
 mod secret;
 mod sender;
