@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn the_bytes_of_a_mark_never_change() {
         let hex: String = encode(Number(0x0102)).iter().map(|b| format!("{b:02x}")).collect();
-        assert_eq!(hex, "");
+        assert_eq!(hex, "434c484d0201000000000000452a3457");
     }
 
     #[test]

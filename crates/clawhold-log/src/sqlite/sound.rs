@@ -75,7 +75,10 @@ fn bounds(connection: &Connection) -> Result<(Number, Number), LogError> {
 fn epoch_of(connection: &Connection, last: Number) -> Result<Option<Epoch>, LogError> {
     let sql = "SELECT frame FROM record WHERE number = ?1";
     let found = connection.query_row(sql, [super::row(last.0)], |row| row.get::<_, Vec<u8>>(0));
-    let bytes = found.optional().map_err(super::failure)?;
+    let bytes = match found.optional() {
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => None,
+        found => found.map_err(super::failure)?,
+    };
     let record = bytes.and_then(|bytes| frame::decode_at(last, &bytes).ok());
     Ok(record.map(|record| record.epoch))
 }
