@@ -123,7 +123,7 @@ impl<W: Write> BackupWriter<W> {
         if let Some(kept) = snapshot {
             let mut bytes = kept.bytes.chunks(SNAPSHOT_CHUNK_BYTES_MAX).map(<[u8]>::to_vec);
             for piece in Cutter::new(kept.at, kept.epoch, &mut bytes) {
-                writer.item(PIECE, &piece)?;
+                writer.put_item(PIECE, &piece)?;
             }
         }
         Ok(writer)
@@ -139,7 +139,7 @@ impl<W: Write> BackupWriter<W> {
     pub fn record(&mut self, record: &Record) -> io::Result<()> {
         assert!(record.number == self.last.next(), "a backup has no hole");
         let encoded = frame::encode(record.number, record.epoch, record.writer, &record.body);
-        self.item(RECORD, &encoded)?;
+        self.put_item(RECORD, &encoded)?;
         self.last = record.number;
         // A void record has an earlier epoch than the one that overtook it.
         self.epoch = self.epoch.max(record.epoch);
@@ -168,7 +168,7 @@ impl<W: Write> BackupWriter<W> {
         Ok(self.out)
     }
 
-    fn item(&mut self, tag: u8, encoded: &[u8]) -> io::Result<()> {
+    fn put_item(&mut self, tag: u8, encoded: &[u8]) -> io::Result<()> {
         self.count += 1;
         self.framed(tag, encoded)
     }
@@ -231,7 +231,7 @@ impl<R: Read> BackupReader<R> {
     ///
     /// # Errors
     /// [`BackupError`] names where the file is damaged or cut off.
-    pub fn next(&mut self) -> Result<Item, BackupError> {
+    pub fn item(&mut self) -> Result<Item, BackupError> {
         let tag = self.tag()?;
         match tag {
             PIECE if self.count == 0 => self.snapshot().map(Item::Snapshot),

@@ -176,7 +176,7 @@ fn read(bytes: &[u8]) -> Result<Vec<Item>, BackupError> {
     let mut reader = BackupReader::begin(bytes)?;
     let mut items = Vec::new();
     loop {
-        items.push(reader.next()?);
+        items.push(reader.item()?);
         if matches!(items.last(), Some(Item::End(_))) {
             return Ok(items);
         }

@@ -252,12 +252,10 @@ impl Diagnosis {
 
     fn unsound(&mut self, error: &LogError) {
         let text = chain(error);
-        match error {
-            LogError::Open(OpenError::Behind { .. }) => {
-                self.find(Kind::ConfirmedLost, text, "put the right files back, or salvage");
-            }
-            _ => self.find(Kind::Damaged, text, SALVAGE),
+        if matches!(error, LogError::Open(OpenError::Behind { .. })) {
+            return self.find(Kind::ConfirmedLost, text, "put the right files back, or salvage");
         }
+        self.find(Kind::Damaged, text, SALVAGE);
     }
 
     fn unopened(&mut self, path: &Path, error: &LogError) {

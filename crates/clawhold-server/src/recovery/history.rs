@@ -126,8 +126,8 @@ pub(super) fn take(
 }
 
 pub(super) fn failed(store: &str, source: LogError) -> RecoveryError {
-    match source {
-        LogError::Trimmed { .. } => RecoveryError::Trimmed,
-        source => RecoveryError::Store { store: store.to_owned(), source },
+    if matches!(source, LogError::Trimmed { .. }) {
+        return RecoveryError::Trimmed;
     }
+    RecoveryError::Store { store: store.to_owned(), source }
 }

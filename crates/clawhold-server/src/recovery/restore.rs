@@ -141,7 +141,7 @@ fn each(
         File::open(file).map_err(|source| RecoveryError::File { path: file.to_owned(), source })?;
     let mut reader = BackupReader::begin(BufReader::new(input)).map_err(damaged)?;
     loop {
-        let item = reader.next().map_err(damaged)?;
+        let item = reader.item().map_err(damaged)?;
         if let Item::End(end) = item {
             return Ok(end);
         }

@@ -178,7 +178,7 @@ impl Check<'_> {
                 self.verified.state = Some(StateAt::of(replay.state(), last.0));
             }
             None => {
-                self.verified.findings.push(format!("no state at record {last} can be reached"))
+                self.verified.findings.push(format!("no state at record {last} can be reached"));
             }
         }
         Ok(())
