@@ -338,10 +338,13 @@ fn read(
             let encoded = row.get_ref(0)?.as_blob()?;
             Ok(frame::decode_at(number, encoded))
         });
-        let found = found.optional().or_else(|error| page_of(number, error))?;
-        let checked = match found {
-            Some(decoded) => decoded.map_err(|source| LogError::Damaged { number, source }),
-            None => Err(LogError::Missing { number }),
+        let checked = match found.optional() {
+            Ok(Some(decoded)) => decoded.map_err(|source| LogError::Damaged { number, source }),
+            Ok(None) => Err(LogError::Missing { number }),
+            Err(error) if is_corrupt(&error) => {
+                Err(LogError::Damaged { number, source: FrameError::Page })
+            }
+            Err(error) => return Err(failure(error)),
         };
         let record = match checked {
             Ok(record) => record,
@@ -357,11 +360,9 @@ fn read(
     Ok(records)
 }
 
-/// Sorts what SQLite says while a record is read: a page that is damaged is the record's damage.
-fn page_of<T>(number: Number, error: rusqlite::Error) -> Result<T, LogError> {
-    let damaged = error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt);
-    let source = FrameError::Page;
-    Err(if damaged { LogError::Damaged { number, source } } else { failure(error) })
+/// Tells whether SQLite says that a page of the file is damaged.
+fn is_corrupt(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt)
 }
 
 /// Sorts what SQLite says, outside of a commit, into what a caller would do.

@@ -4,9 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, ErrorCode, Transaction};
+use rusqlite::{Connection, Transaction};
 
-use super::{failure, file, head, mark, read, snapshot, sound, store};
+use super::{failure, file, head, is_corrupt, mark, read, snapshot, sound, store};
 use crate::{Epoch, FrameError, Head, LogError, Number, Record, Snapshot};
 
 /// A log that is only read.
@@ -137,8 +137,4 @@ impl SqliteReader {
         let transaction = self.connection.transaction().map_err(failure)?;
         read(&transaction)
     }
-}
-
-fn is_corrupt(error: &rusqlite::Error) -> bool {
-    error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt)
 }
