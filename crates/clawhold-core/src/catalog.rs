@@ -163,6 +163,9 @@ pub struct Catalog {
     /// The last version of what was removed, so that a name added again goes on from there.
     #[n(1)]
     pub(crate) removed: BTreeMap<(Noun, Title), u64>,
+    /// Versions that are made lie above this number: earlier ones may have been lost.
+    #[n(2)]
+    pub(crate) floor: Option<u64>,
 }
 
 impl Definition {

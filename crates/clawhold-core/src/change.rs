@@ -109,4 +109,10 @@ pub enum What {
     },
     /// Automation was paused or goes on.
     Automation,
+    /// The state was restored from a backup: what lies between here and `through` is lost, and no
+    /// number up to it is given again.
+    Restored {
+        /// The position with which numbering goes on.
+        through: Position,
+    },
 }

@@ -14,7 +14,7 @@ use alloc::boxed::Box;
 
 use minicbor::{Decode, Encode};
 
-use crate::units::{Epoch, Name, RequestId, SessionId, Text};
+use crate::units::{Epoch, Name, Position, RequestId, SessionId, Text};
 
 pub use automation::{
     AckAlert, AddSilence, AppendMessage, Automate, Believed, CancelRun, Decide, Define,
@@ -74,6 +74,10 @@ pub enum Command {
     /// The active server says that the engine's presence lock is its own.
     #[n(3)]
     Present(#[n(0)] Present),
+
+    /// The state was read from a backup: what was after it is lost. Only a restore writes this.
+    #[n(4)]
+    Restore(#[n(0)] Restore),
 
     /// Opens a session.
     #[n(10)]
@@ -214,4 +218,18 @@ pub struct Present {
     /// The number that the server drew for its takeover.
     #[n(0)]
     pub nonce: u64,
+}
+
+/// See [`Command::Restore`].
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Restore {
+    /// Every number given from here on lies above this one.
+    #[n(0)]
+    pub floor: Position,
+    /// A number drawn at the restore: with it the secrets of all sessions change.
+    #[n(1)]
+    pub drawn: u64,
+    /// Which backup it was, for people.
+    #[n(2)]
+    pub reason: Text,
 }

@@ -567,6 +567,7 @@ impl Replica {
                     }
                 }
                 What::Server
+                | What::Restored { .. }
                 | What::RoleVacant { .. }
                 | What::Role { .. }
                 | What::Job { .. }

@@ -217,6 +217,7 @@ impl State {
             Command::StepDown => self.step_down(step),
             Command::Tick => Ok(Answer::Done),
             Command::Present(command) => self.present(command),
+            Command::Restore(command) => self.restored(step, command),
             Command::OpenSession(command) => self.open_session(step, command),
             Command::CloseSession(command) => self.close_session(step, command),
             Command::ExpireSession(command) => self.expire_session(step, command),

@@ -6,6 +6,7 @@
 
 mod append;
 mod commit;
+mod number;
 mod retain;
 #[cfg(test)]
 mod tests;
@@ -53,6 +54,9 @@ pub struct Stream {
     /// Whether it was removed: only its numbering counts then.
     #[n(9)]
     pub(crate) removed: bool,
+    /// The numbers that were lost in a restore and are never given again, in order.
+    #[n(10)]
+    pub(crate) holes: Option<Vec<number::Hole>>,
 }
 
 /// An event.
@@ -92,6 +96,9 @@ pub struct Streams {
     /// The ones whose oldest event goes by its age, the earliest first. Derived.
     #[n(1)]
     pub(crate) aging: BTreeSet<(Timestamp, Name)>,
+    /// Streams that are made begin behind this number: earlier ones may have been lost.
+    #[n(2)]
+    pub(crate) floor: Option<EventNumber>,
 }
 
 /// Events as they were read.
@@ -104,13 +111,6 @@ pub struct EventPage<'a> {
 }
 
 impl Stream {
-    /// Returns the number of the last event; 0 when there never was one.
-    #[must_use]
-    pub fn last(&self) -> EventNumber {
-        let next = self.first.0.saturating_add(self.count());
-        EventNumber(next.saturating_sub(1))
-    }
-
     /// Returns how many events are kept.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -137,23 +137,20 @@ impl Stream {
         bytes_max: usize,
     ) -> Result<EventPage<'_>, Refusal> {
         let last = self.last();
-        if after > last {
-            return Err(Refusal::BeyondEnd { presented: after, last });
-        }
-        let from = after.0.saturating_add(1);
-        let Some(skip) = from.checked_sub(self.first.0) else {
-            let presented = EventNumber(from);
+        self.check_there(after)?;
+        let Some(skip) = self.count_through(after) else {
+            let presented = EventNumber(after.0.saturating_add(1));
             return Err(Refusal::BelowFloor { presented, first: self.first });
         };
-        let skip = usize::try_from(skip).unwrap_or(usize::MAX).min(self.events.len());
+        let from = usize::try_from(skip).unwrap_or(usize::MAX).min(self.events.len());
         let mut bytes = 0_usize;
         let fits = |(_, event): &(EventNumber, &Event)| {
             let is_first = bytes == 0;
             bytes = bytes.saturating_add(event.bytes.len().max(1));
             is_first || bytes <= bytes_max
         };
-        let numbers = (from..).map(EventNumber);
-        let events = numbers.zip(self.events.after(skip)).take(count_max).take_while(fits);
+        let numbers = (skip..).map(|index| self.number(index));
+        let events = numbers.zip(self.events.after(from)).take(count_max).take_while(fits);
         Ok(EventPage { events: events.collect(), last })
     }
 }
@@ -176,6 +173,12 @@ impl Streams {
     #[must_use]
     pub fn last(&self, name: &Name) -> EventNumber {
         self.by_name.get(name).map(Stream::last).unwrap_or_default()
+    }
+
+    /// Returns how many events of a stream come after `through`.
+    #[must_use]
+    pub fn count_after(&self, name: &Name, through: EventNumber) -> u64 {
+        self.by_name.get(name).map_or(0, |stream| stream.count_after(through))
     }
 
     /// Returns the position that a role recorded in a stream.

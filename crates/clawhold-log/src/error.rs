@@ -54,6 +54,15 @@ pub enum LogError {
         number: Number,
     },
 
+    /// A snapshot is not as it was written.
+    #[error("the snapshot at record {at} is damaged")]
+    SnapshotDamaged {
+        /// The last record that it contains.
+        at: Number,
+        /// What is wrong with it.
+        source: FrameError,
+    },
+
     /// There is no room. Free some, or trim; then the same append can succeed.
     #[error("the log's disk is full, or the log has reached its size limit")]
     Full,
@@ -194,6 +203,61 @@ pub enum OpenError {
         path: PathBuf,
         /// Which setting.
         setting: &'static str,
+    },
+
+    /// There is no log, and whoever only reads makes none.
+    #[error("there is no log at {path:?}, check the path; `clawhold serve` makes one")]
+    Missing {
+        /// The path that was given.
+        path: PathBuf,
+    },
+
+    /// The file that goes with a write-ahead file is gone or empty; opening it would delete that.
+    #[error(
+        "{path:?} is missing or empty but {path:?}-wal is there: put the file back that belongs \
+         to it, or move the -wal and -shm files away"
+    )]
+    Orphaned {
+        /// The path that was given.
+        path: PathBuf,
+    },
+
+    /// The log ends before a record that was confirmed.
+    #[error(
+        "{path:?} ends at record {last}, but record {confirmed} was confirmed: its -wal file was \
+         lost or cut, or an older copy stands in its place; put the right files back, or save what \
+         is there with `clawhold backup FILE --salvage` and restore that"
+    )]
+    Behind {
+        /// The path that was given.
+        path: PathBuf,
+        /// The newest record.
+        last: Number,
+        /// The newest record that was confirmed.
+        confirmed: Number,
+    },
+
+    /// The head row says something else than the records do.
+    #[error(
+        "{path:?} is damaged: its head gives {found} as its {what} where the records say \
+         {expected}; save what is there with `clawhold backup FILE --salvage` and restore that"
+    )]
+    Head {
+        /// The path that was given.
+        path: PathBuf,
+        /// Which field.
+        what: &'static str,
+        /// What the head says.
+        found: u64,
+        /// What the records say.
+        expected: u64,
+    },
+
+    /// The file cannot be read as far as its head.
+    #[error("{path:?} is damaged: the database file itself is malformed; restore a backup")]
+    Corrupt {
+        /// The path that was given.
+        path: PathBuf,
     },
 
     /// The engine failed while opening.

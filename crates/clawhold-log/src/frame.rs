@@ -53,6 +53,10 @@ pub enum FrameError {
         found: u32,
     },
 
+    /// The engine cannot read the place that holds the bytes.
+    #[error("the page of the file that holds it is damaged")]
+    Page,
+
     /// Intact bytes that belong elsewhere.
     #[error("bytes of {found} stand where {expected} belongs")]
     Misplaced {

@@ -9,6 +9,7 @@
 
 mod seam;
 
+pub mod backup;
 pub mod frame;
 pub mod limits;
 
@@ -27,8 +28,13 @@ pub use error::{LogError, OpenError};
 pub use frame::FrameError;
 pub use memory::{Fault, MemoryLog, MemoryStore};
 pub use open::open;
+#[cfg(feature = "sqlite")]
+pub use open::{open_to_read, sqlite_path};
 pub use seam::{
     Append, Epoch, Head, Log, Number, Presence, Record, Settled, Snapshot, TakeOver, Writer,
 };
 #[cfg(feature = "sqlite")]
-pub use sqlite::{SqliteLog, SqliteOptions};
+pub use sqlite::{
+    RestoreError, Restoring, SnapshotMark, SqliteLog, SqliteOptions, SqliteReader, is_in_use,
+    network_disk,
+};

@@ -25,8 +25,44 @@ pub fn open(url: &str) -> Result<Box<dyn Log>, LogError> {
     }
 }
 
+/// Opens the log that `url` names only to read it: nothing is made, locked or written.
+///
+/// # Errors
+/// As [`open`], and [`OpenError::Missing`] when there is no log.
+#[cfg(feature = "sqlite")]
+pub fn open_to_read(url: &str) -> Result<crate::SqliteReader, LogError> {
+    crate::SqliteReader::open(sqlite_path(url)?)
+}
+
+/// Returns the path of the log that `url` names.
+///
+/// # Errors
+/// [`LogError::Open`] when the URL names no log in a file.
+#[cfg(feature = "sqlite")]
+pub fn sqlite_path(url: &str) -> Result<&std::path::Path, LogError> {
+    match url.split_once(':') {
+        Some(("sqlite", rest)) => path_of(rest),
+        Some(("memory", _)) => {
+            let reason = "memory: ends with its process, there is nothing to read";
+            Err(OpenError::Malformed { reason, next: "use sqlite:PATH" }.into())
+        }
+        Some(_) | None => match open(url) {
+            Err(error) => Err(error),
+            Ok(_) => {
+                Err(OpenError::Malformed { reason: "names no file", next: "use sqlite:PATH" }
+                    .into())
+            }
+        },
+    }
+}
+
 #[cfg(feature = "sqlite")]
 fn open_sqlite(rest: &str) -> Result<Box<dyn Log>, LogError> {
+    Ok(Box::new(crate::SqliteLog::open(path_of(rest)?)?))
+}
+
+#[cfg(feature = "sqlite")]
+fn path_of(rest: &str) -> Result<&std::path::Path, LogError> {
     let malformed = |reason, next| Err(OpenError::Malformed { reason, next }.into());
     let path = match rest.strip_prefix("//") {
         Some(absolute) if absolute.starts_with('/') => absolute,
@@ -39,7 +75,7 @@ fn open_sqlite(rest: &str) -> Result<Box<dyn Log>, LogError> {
     if path == ":memory:" {
         return malformed("sqlite::memory: cannot be shared", "use memory:");
     }
-    Ok(Box::new(crate::SqliteLog::open(path)?))
+    Ok(std::path::Path::new(path))
 }
 
 #[cfg(not(feature = "sqlite"))]

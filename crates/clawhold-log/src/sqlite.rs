@@ -6,8 +6,16 @@
 //! call opens another, so that what it reads is what the file holds.
 
 mod file;
+mod mark;
+mod reader;
+mod restore;
 mod snapshot;
+mod sound;
 mod store;
+
+pub use file::{is_in_use, network_disk};
+pub use reader::{SnapshotMark, SqliteReader};
+pub use restore::{RestoreError, Restoring};
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
@@ -20,7 +28,8 @@ use rusqlite::{
 use crate::check::check_write;
 use crate::limits::{FOLLOW_POLL, SNAPSHOT_GENERATIONS, TRIM_RECORDS_MAX};
 use crate::{
-    Append, Epoch, Head, Log, LogError, Number, Presence, Record, Snapshot, TakeOver, Writer, frame,
+    Append, Epoch, FrameError, Head, Log, LogError, Number, Presence, Record, Snapshot, TakeOver,
+    Writer, frame,
 };
 
 /// How a SQLite log is opened.
@@ -42,6 +51,7 @@ pub struct SqliteLog {
     /// `None` after an error that leaves the connection in doubt.
     connection: Option<Connection>,
     presence: Option<File>,
+    mark: mark::Mark,
 }
 
 /// What a transaction decided, before it is committed.
@@ -72,11 +82,15 @@ impl SqliteLog {
     /// As for [`SqliteLog::open`].
     pub fn open_with(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self, LogError> {
         let path = file::prepare(path.as_ref())?;
-        let connection = store::connect(&path, options)?;
+        let mut connection = store::connect(&path, options)?;
+        let transaction = connection.transaction().map_err(failure)?;
+        sound::check(&transaction, &path)?;
+        drop(transaction);
+        let mark = mark::Mark::open(&path);
         let drawn: i64 =
             connection.query_row("SELECT random()", [], |row| row.get(0)).map_err(failure)?;
         let writer = Writer(drawn.cast_unsigned());
-        Ok(Self { path, options, writer, connection: Some(connection), presence: None })
+        Ok(Self { path, options, writer, connection: Some(connection), presence: None, mark })
     }
 
     /// Returns the connection, opening another if the last one ended in doubt.
@@ -159,6 +173,9 @@ impl Log for SqliteLog {
             insert(transaction, number, &encoded)?;
             Ok(Decision::Commit(Append::Done))
         })?;
+        if matches!(outcome, Outcome::Known(Append::Done)) {
+            self.mark.note(number);
+        }
         Ok(match outcome {
             Outcome::Known(append) => append,
             Outcome::Unknown(cause) => Append::Unknown { cause },
@@ -179,6 +196,9 @@ impl Log for SqliteLog {
             insert(transaction, number, &frame::encode(number, epoch, writer, body))?;
             Ok(Decision::Commit(TakeOver::Done { number }))
         })?;
+        if let Outcome::Known(TakeOver::Done { number }) = outcome {
+            self.mark.note(number);
+        }
         Ok(match outcome {
             Outcome::Known(take_over) => take_over,
             Outcome::Unknown(cause) => TakeOver::Unknown { cause },
@@ -322,9 +342,13 @@ fn read(
             let encoded = row.get_ref(0)?.as_blob()?;
             Ok(frame::decode_at(number, encoded))
         });
-        let checked = match found.optional().map_err(failure)? {
-            Some(decoded) => decoded.map_err(|source| LogError::Damaged { number, source }),
-            None => Err(LogError::Missing { number }),
+        let checked = match found.optional() {
+            Ok(Some(decoded)) => decoded.map_err(|source| LogError::Damaged { number, source }),
+            Ok(None) => Err(LogError::Missing { number }),
+            Err(error) if is_corrupt(&error) => {
+                Err(LogError::Damaged { number, source: FrameError::Page })
+            }
+            Err(error) => return Err(failure(error)),
         };
         let record = match checked {
             Ok(record) => record,
@@ -338,6 +362,11 @@ fn read(
         records.push(record);
     }
     Ok(records)
+}
+
+/// Tells whether SQLite says that a page of the file is damaged.
+fn is_corrupt(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt)
 }
 
 /// Sorts what SQLite says, outside of a commit, into what a caller would do.

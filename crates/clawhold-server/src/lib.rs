@@ -12,6 +12,7 @@ mod journal;
 mod keeper;
 mod notify;
 mod outside;
+pub mod recovery;
 mod run;
 mod secret;
 mod sender;

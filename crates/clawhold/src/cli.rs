@@ -7,30 +7,35 @@ mod alert_rule;
 mod auto_fix;
 mod automation;
 mod backtest;
+mod backup;
 mod channel;
 mod command;
 mod completion;
 mod condition;
 mod definition;
+mod doctor;
 mod inbox;
 mod job;
 mod lines;
 mod list;
+mod log;
 mod man;
 mod notify;
 mod queue;
+mod restore;
 mod role;
 mod run;
 mod runbook;
 mod serve;
 mod source;
 mod status;
+mod store;
 mod stream;
 mod token;
 mod transfer;
 mod worker;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgMatches, Args, Parser, Subcommand};
 
 use clawhold_client::Client;
 
@@ -139,6 +144,14 @@ pub(crate) enum Word {
     Export(transfer::Export),
     /// Make definitions as a file says
     Import(transfer::Import),
+    /// The log of a store: what was asked, what came of it, and whether it is whole
+    Log(log::Log),
+    /// Write all of a store into one file, beside a running server or without one
+    Backup(backup::Backup),
+    /// Make a store of a backup, where none is
+    Restore(restore::Restore),
+    /// Say what is wrong with a store and what to do about it
+    Doctor(doctor::Doctor),
     /// Watch a leader die, a standby resume and workers come and go, on real files
     Drill(drill::Args),
     /// Make tokens for a server that listens beyond this host
@@ -166,6 +179,10 @@ pub(crate) async fn run(word: Word, context: &Context) -> Result<Reply, Failure>
         Word::Job(job) => job.run(context).await,
         Word::Stream(stream) => stream.run(context).await,
         Word::Drill(args) => drill::run(args, context).await.map(Reply::silent),
+        Word::Log(log) => log.run(context).await,
+        Word::Backup(backup) => backup.run(context).await,
+        Word::Restore(restore) => restore.run(context).await,
+        Word::Doctor(doctor) => doctor.run(context).await,
         Word::Token(token) => token.run(),
         Word::Completion(completion) => completion.run(),
         Word::Man(man) => man.run(),
@@ -209,6 +226,22 @@ impl Word {
         matches!(self, Self::Serve(_) | Self::Lead(_) | Self::Work(_) | Self::Drill(_))
     }
 }
+
+/// Tells whether a command changes nothing, by its last word.
+pub(crate) fn only_reads(matches: &ArgMatches) -> bool {
+    let mut matches = matches;
+    let mut last = "";
+    while let Some((word, below)) = matches.subcommand() {
+        (last, matches) = (word, below);
+    }
+    READS.contains(&last)
+}
+
+/// The last words of the commands that change nothing.
+const READS: [&str; 17] = [
+    "audit", "backtest", "check", "explain", "export", "failed", "fields", "follow", "history",
+    "list", "position", "read", "show", "silences", "status", "test", "waiting",
+];
 
 fn root_help() -> String {
     format!(

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::duration::{Bounds, Span};
+use crate::exit::Exit;
 use crate::failure::Failure;
 
 /// Bytes of a config file.
@@ -207,6 +208,21 @@ pub(crate) fn make_folder(store: &str) -> Result<(), Failure> {
             .because(&error)
             .next("give --store sqlite:PATH with a folder that can be written")
     })
+}
+
+/// Refuses a store that was named and is not there, for a command that only reads: with a mistyped
+/// path it would make a new store and find it empty. The default store need not be there yet.
+pub(crate) fn check_there(store: &str) -> Result<(), Failure> {
+    let Some(path) = store.strip_prefix("sqlite:") else { return Ok(()) };
+    let is_missing = Path::new(path)
+        .symlink_metadata()
+        .is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
+    if !is_missing || default_store().is_ok_and(|usual| usual == store) {
+        return Ok(());
+    }
+    let text = format!("there is no store at {path:?}, and a command that only reads makes none");
+    Err(Failure::new(Exit::NotFound, "no_store", text)
+        .next("check --store, CLAWHOLD_STORE and the config file; `clawhold serve` makes a store"))
 }
 
 fn read_file() -> Result<File, Failure> {

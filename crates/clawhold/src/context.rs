@@ -36,7 +36,18 @@ pub(crate) struct Context {
     pub(crate) output: Output,
     place: Place,
     patience: Patience,
+    /// Whether the command only reads: it makes no store.
+    reads: bool,
     connection: OnceCell<Connection>,
+}
+
+/// What a command does by its nature.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Habit {
+    /// It runs on until it is stopped.
+    pub(crate) runs_on: bool,
+    /// It changes nothing.
+    pub(crate) reads: bool,
 }
 
 /// A client, and the server of our own behind it, if there is one.
@@ -61,11 +72,23 @@ enum Own {
 impl Context {
     /// Returns a context that connects when it is asked to. A command that runs on is more
     /// patient than one that somebody waits for.
-    pub(crate) fn new(output: Output, place: Place, runs_on: bool) -> Self {
-        let usual = if runs_on { PATIENCE_RUNNING } else { PATIENCE_WAITING };
+    pub(crate) fn new(output: Output, place: Place, habit: Habit) -> Self {
+        let usual = if habit.runs_on { PATIENCE_RUNNING } else { PATIENCE_WAITING };
         let total = place.patience.map_or(usual, Span::duration);
         let patience = Patience { total, ..Patience::default() };
-        Self { output, place, patience, connection: OnceCell::new() }
+        Self { output, place, patience, reads: habit.reads, connection: OnceCell::new() }
+    }
+
+    /// Returns a client of the server that runs on the store, if one does. None is started.
+    ///
+    /// # Errors
+    /// When flags, environment and config file say what they may not.
+    pub(crate) async fn running(&self, total: Duration) -> Result<Option<Client>, Failure> {
+        let store = Config::load_store(&self.place)?;
+        let token = self.config()?.token()?;
+        let Some(url) = running_on(&store, token.as_deref()).await else { return Ok(None) };
+        let patience = Patience { total, one_try: total, ..Patience::default() };
+        Ok(Some(Client::connect_with(&[&url], token.as_deref(), patience)?))
     }
 
     /// Returns where to go, as flags, environment and config file say together.
@@ -113,6 +136,10 @@ impl Context {
             Target::Servers(urls) => Ok(Connection { client: open(urls)?, own: Arc::default() }),
             Target::Store(store) => match running_on(store, token.as_deref()).await {
                 Some(url) => beside(store, url, open).await,
+                None if self.reads => {
+                    config::check_there(store)?;
+                    alone(store, open).await
+                }
                 None => alone(store, open).await,
             },
         }
@@ -204,7 +231,9 @@ async fn alone(store: &str, open: impl Open) -> Result<Connection, Failure> {
         let failure = Failure::new(Exit::Unreachable, "not_ready", text);
         return Err(match running.stop().await {
             Ok(()) => failure,
-            Err(error) => failure.because(&error),
+            Err(error) => failure
+                .because(&error)
+                .next("`clawhold doctor` says what is wrong with the store and what to do"),
         });
     }
     Ok(Connection { client, own: Arc::new(Mutex::new(Own::Running(Box::new(running)))) })

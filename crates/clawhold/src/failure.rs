@@ -87,6 +87,14 @@ impl Failure {
         self
     }
 
+    /// Adds what an error was caused by as the reason: what it says itself is said already.
+    pub(crate) fn because_of(self, error: &dyn Error) -> Self {
+        match error.source() {
+            Some(cause) => self.because(cause),
+            None => self,
+        }
+    }
+
     /// Adds the next step.
     pub(crate) fn next(mut self, next: impl Into<String>) -> Self {
         self.0.next = Some(next.into());

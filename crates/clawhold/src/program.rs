@@ -11,7 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::{self, Cli, Word};
-use crate::context::Context;
+use crate::context::{Context, Habit};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::hidden;
@@ -33,14 +33,15 @@ pub fn main() -> ExitCode {
         return early(&argv).fail(&failure).into();
     }
     let parsed = Cli::command().try_get_matches_from(&argv);
-    let parsed = parsed.and_then(|matches| Cli::from_arg_matches(&matches));
+    let parsed = parsed
+        .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, cli::only_reads(&matches))));
     match parsed {
-        Ok(cli) => run(cli).into(),
+        Ok((cli, reads)) => run(cli, reads).into(),
         Err(error) => explain(error, &argv).into(),
     }
 }
 
-fn run(mut cli: Cli) -> Exit {
+fn run(mut cli: Cli, reads: bool) -> Exit {
     cli.word.take_flags(&mut cli.common.place);
     let output = Output::new(cli.common.json, cli.common.color);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -51,11 +52,11 @@ fn run(mut cli: Cli) -> Exit {
         }
     };
     let exit = runtime.block_on(async {
-        let context = Context::new(output, cli.common.place, cli.word.minds_signals());
+        let minds = cli.word.minds_signals();
+        let context = Context::new(output, cli.common.place, Habit { runs_on: minds, reads });
         if !matches!(cli.word, Word::Serve(_)) {
             log_if_asked();
         }
-        let minds = cli.word.minds_signals();
         // Boxed, for the futures of all the words together are large.
         let word = Box::pin(cli::run(cli.word, &context));
         let done = if minds { word.await } else { until_interrupted(word).await };

@@ -233,6 +233,7 @@ impl State {
                 found.extend(message.map(|message| self.sink_level(rule, &message.channel)));
             }
             What::Server
+            | What::Restored { .. }
             | What::Worker { .. }
             | What::Session { .. }
             | What::Stream { .. }

@@ -135,6 +135,7 @@ impl State {
                     touched.insert(Target::Queue(queue.clone()));
                 }
                 What::Server
+                | What::Restored { .. }
                 | What::Stream { .. }
                 | What::Definition { .. }
                 | What::Run { .. }

@@ -201,7 +201,7 @@ impl Catalog {
         let Some(definition) = self.by_title.get_mut(&key) else {
             return Defined { version: 0, added: false, changed: false };
         };
-        definition.version += 1;
+        definition.version = definition.version.max(self.floor.unwrap_or(0)).saturating_add(1);
         definition.enabled = enabled;
         definition.changed = step.stamp;
         definition.spec = spec.clone();

@@ -4,9 +4,11 @@
 //! among equals the one that has waited longest. Who lags too far or was silent for its session's
 //! whole ttl is not promoted.
 
+use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use super::{Candidate, Role, Roles};
+
 use crate::answer::Refusal;
 use crate::change::What;
 use crate::command::{Acquire, Standings, Successor};
@@ -46,7 +48,7 @@ impl Role {
     pub fn lag_events(&self, candidate: &Candidate, streams: &Streams) -> Option<u64> {
         let stream = candidate.stream.as_ref().or(self.stream.as_ref())?;
         let consumed = candidate.consumed.unwrap_or_default();
-        Some(streams.last(stream).0.saturating_sub(consumed.0))
+        Some(streams.count_after(stream, consumed))
     }
 
     /// Tells whether a candidate may be promoted without being named.
@@ -106,6 +108,19 @@ impl Roles {
         self.by_session.entry(session).or_default().insert(name.clone());
         step.note(What::Role { role: name.clone() });
         Ok(())
+    }
+
+    /// Empties every line.
+    pub(crate) fn dismiss_candidates(&mut self, step: &mut Step) {
+        let waiting = self.by_name.iter().filter(|(_, role)| !role.candidates.is_empty());
+        let names: Vec<Name> = waiting.map(|(name, _)| name.clone()).collect();
+        for name in names {
+            let Some(role) = self.by_name.get_mut(&name) else { continue };
+            for candidate in core::mem::take(&mut role.candidates) {
+                self.forget(&name, candidate.session);
+            }
+            step.note(What::Role { role: name });
+        }
     }
 
     /// Takes a session out of the line.

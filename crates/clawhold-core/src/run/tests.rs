@@ -3,6 +3,7 @@
 use alloc::borrow::ToOwned;
 mod fixes;
 mod random;
+mod restore;
 mod runbooks;
 
 use alloc::boxed::Box;

@@ -17,8 +17,9 @@ use crate::change::What;
 use crate::command::{
     Acquire, Append, AskHandOver, Claim, CloseSession, Command, Commit, DrainWorker, Due, Enqueue,
     ExpireRole, ExpireSession, HandOver, Heard, NewJob, NewPosition, OpenSession, Release,
-    RemoveRole, RemoveStream, Request, ResumeWorker, RetryRule, RunOutcome, SessionKey, SetRole,
-    SetStream, Settle, Settlement, Standing, Standings, Successor, TakeOver, Wanted, Withdraw,
+    RemoveRole, RemoveStream, Request, Restore, ResumeWorker, RetryRule, RunOutcome, SessionKey,
+    SetRole, SetStream, Settle, Settlement, Standing, Standings, Successor, TakeOver, Wanted,
+    Withdraw,
 };
 use crate::state::{Applied, State};
 use crate::units::{
@@ -118,6 +119,11 @@ impl Play {
                 nonce: 1,
             }),
             "step-down" => Command::StepDown,
+            "restore" => Command::Restore(Restore {
+                floor: Position(number(word(words, 1))),
+                drawn: 42,
+                reason: Text::cut("restored from a backup"),
+            }),
             "open" => Command::OpenSession(OpenSession {
                 secret: self.state.last().position.0 + 1_000,
                 label: name(word(words, 1)),
@@ -378,6 +384,7 @@ impl Play {
     fn changed(&self, what: &What) -> Option<String> {
         match what {
             What::Server => Some("the server".into()),
+            What::Restored { through } => Some(format!("restored, goes on after {through}")),
             What::RoleGranted { role, session, token } => {
                 Some(format!("{role} to {} under {token}", self.label(*session)))
             }

@@ -47,8 +47,8 @@ impl Streams {
             let (count, max) = (self.by_name.len() as u64, limits::STREAMS_MAX as u64);
             return Err(Refusal::Full { what: "the list of streams".into(), count, max });
         }
-        let next = self.last(&append.stream).0.saturating_add(added.events).saturating_add(1);
-        let next = EventNumber(next);
+        let next = known.map_or_else(|| self.fresh(&append.stream).next(), Stream::next);
+        let next = EventNumber(next.0.saturating_add(added.events));
         if let Some(expected) = append.expected.filter(|expected| *expected != next) {
             return Err(Refusal::NotNext { expected, next });
         }
@@ -66,7 +66,7 @@ impl Streams {
     /// Adds events that were admitted and returns the number of the last one.
     pub(super) fn add(&mut self, step: &mut Step, append: &Append) -> EventNumber {
         let name = &append.stream;
-        let stream = self.by_name.entry(name.clone()).or_insert_with(|| Stream::new(name.clone()));
+        let stream = self.make(name);
         stream.removed = false;
         for bytes in &append.events {
             let (at, position) = (step.stamp.at, step.stamp.position);

@@ -60,11 +60,7 @@ impl Streams {
         if presented <= recorded {
             return Err(Refusal::PositionBehind { presented, recorded });
         }
-        let last = stream.last();
-        if presented > last {
-            return Err(Refusal::BeyondEnd { presented, last });
-        }
-        Ok(())
+        stream.check_there(presented)
     }
 
     fn record(&mut self, step: &mut Step, role: &Name, token: Token, position: &NewPosition) {

@@ -51,7 +51,7 @@ impl Streams {
             let (count, max) = (count as u64, limits::STREAMS_MAX as u64);
             return Err(Refusal::Full { what: "the list of streams".into(), count, max });
         }
-        let stream = self.by_name.entry(name.clone()).or_insert_with(|| Stream::new(name.clone()));
+        let stream = self.make(name);
         stream.removed = false;
         stream.events_max = command.events_max.unwrap_or(stream.events_max);
         stream.bytes_max = command.bytes_max.unwrap_or(stream.bytes_max);
@@ -74,12 +74,7 @@ impl Streams {
         let last = stream.last();
         let name = stream.name.clone();
         let due = stream.due;
-        *stream = Stream {
-            first: EventNumber(last.0.saturating_add(1)),
-            removed: true,
-            due,
-            ..Stream::new(name)
-        };
+        *stream = Stream { first: stream.next(), removed: true, due, ..Stream::new(name) };
         self.refresh(&command.stream);
         step.note(What::Stream { stream: command.stream.clone(), last });
         Ok(Answer::Done)
@@ -154,6 +149,7 @@ impl Stream {
             positions: BTreeMap::new(),
             due: None,
             removed: false,
+            holes: None,
         }
     }
 
@@ -161,16 +157,16 @@ impl Stream {
     pub(super) fn last_to_go(&self, added_events: u64, added_bytes: u64) -> EventNumber {
         let mut count = self.count().saturating_add(added_events);
         let mut bytes = self.bytes.saturating_add(added_bytes);
-        let mut number = self.first.0.saturating_sub(1);
+        let mut gone = 0_u64;
         for event in self.events.iter() {
             if count <= self.events_max && bytes <= self.bytes_max {
                 break;
             }
             count = count.saturating_sub(1);
             bytes = bytes.saturating_sub(event.bytes.len() as u64);
-            number = number.saturating_add(1);
+            gone = gone.saturating_add(1);
         }
-        EventNumber(number)
+        self.last_of(gone)
     }
 
     /// Drops what is too much, as far as every role has dealt with it.
@@ -201,9 +197,10 @@ impl Stream {
     }
 
     fn drop_first(&mut self) {
+        let number = self.number(0);
         if let Some(event) = self.events.pop_front() {
             self.bytes = self.bytes.saturating_sub(event.bytes.len() as u64);
-            self.first = EventNumber(self.first.0.saturating_add(1));
+            self.begin_after(number);
         }
     }
 
@@ -217,6 +214,7 @@ impl Stream {
         {
             return Err(format!("role {role} is at {}, beyond its end", recorded.through));
         }
+        self.check_holes()?;
         if self.due != self.next_due() {
             return Err("its next aging event is another".to_owned());
         }

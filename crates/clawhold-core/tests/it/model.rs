@@ -264,6 +264,7 @@ impl Model {
                     assert!(before.is_none_or(|before| before < *through), "{told}");
                 }
                 What::Server
+                | What::Restored { .. }
                 | What::Role { .. }
                 | What::Worker { .. }
                 | What::Session { .. }

@@ -1,6 +1,6 @@
 //! The file a log lives in: made private to its owner, and only where locks work.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +24,7 @@ pub(super) fn prepare(path: &Path) -> Result<PathBuf, OpenError> {
     if let Some(kind) = network_disk(parent).map_err(reach)? {
         return Err(OpenError::NetworkDisk { path: path.to_owned(), kind });
     }
+    check_not_orphaned(path)?;
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     only_for_owner(&mut options);
@@ -35,11 +36,43 @@ pub(super) fn prepare(path: &Path) -> Result<PathBuf, OpenError> {
     fs::canonicalize(path).map_err(reach)
 }
 
+/// Refuses a file that is missing or empty while its write-ahead file is there: SQLite would
+/// delete that.
+fn check_not_orphaned(path: &Path) -> Result<(), OpenError> {
+    let bytes = |path: &Path| fs::metadata(path).map_or(0, |found| found.len());
+    if bytes(path) == 0 && bytes(&beside(path, "-wal")) > 0 {
+        return Err(OpenError::Orphaned { path: path.to_owned() });
+    }
+    Ok(())
+}
+
+/// Returns the path of a file that is there, with links resolved.
+pub(super) fn find(path: &Path) -> Result<PathBuf, OpenError> {
+    if path.is_dir() {
+        return Err(OpenError::Directory { path: path.to_owned() });
+    }
+    check_not_orphaned(path)?;
+    fs::canonicalize(path).map_err(|source| {
+        let path = path.to_owned();
+        if source.kind() == io::ErrorKind::NotFound {
+            return OpenError::Missing { path };
+        }
+        OpenError::File { path, source }
+    })
+}
+
 /// Returns the path with `suffix` added to the file's name.
 pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
+}
+
+/// Tells whether a live process holds the presence lock of the log at `path`.
+#[must_use]
+pub fn is_in_use(path: &Path) -> bool {
+    let lock = OpenOptions::new().write(true).open(beside(path, ".active"));
+    lock.is_ok_and(|lock| matches!(lock.try_lock(), Err(TryLockError::WouldBlock)))
 }
 
 /// Lets a file that is made be read and written by its owner alone.
@@ -59,8 +92,11 @@ fn make_directories(path: &Path) -> io::Result<()> {
 }
 
 /// Returns which network file system the directory is on, if it is.
+///
+/// # Errors
+/// When the directory cannot be looked at.
 #[cfg(target_os = "linux")]
-fn network_disk(directory: &Path) -> io::Result<Option<&'static str>> {
+pub fn network_disk(directory: &Path) -> io::Result<Option<&'static str>> {
     let kind = i128::from(rustix::fs::statfs(directory)?.f_type);
     // From linux/magic.h and the statfs manual page.
     Ok(match kind {
@@ -75,8 +111,11 @@ fn network_disk(directory: &Path) -> io::Result<Option<&'static str>> {
 }
 
 /// Elsewhere it is not known which disks are remote; SQLite's own checks remain.
+///
+/// # Errors
+/// Never.
 #[cfg(not(target_os = "linux"))]
-fn network_disk(_directory: &Path) -> io::Result<Option<&'static str>> {
+pub fn network_disk(_directory: &Path) -> io::Result<Option<&'static str>> {
     Ok(None)
 }
 

@@ -6,7 +6,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use super::{Decision, SqliteLog, failure, head, number, row};
+use super::{Decision, SnapshotMark, SqliteLog, failure, head, number, row};
 use crate::check::check_snapshot;
 use crate::limits::{RETIRE_CHUNKS_MAX, SNAPSHOT_GENERATIONS};
 use crate::snapshot::{Cutter, Joiner};
@@ -18,6 +18,12 @@ pub(super) struct Generation {
     id: i64,
     pub(super) at: Number,
     epoch: Epoch,
+}
+
+impl Generation {
+    pub(super) fn mark(self) -> SnapshotMark {
+        SnapshotMark { id: self.id, at: self.at, epoch: self.epoch }
+    }
 }
 
 /// Stores a snapshot; see [`Log::put_snapshot`](crate::Log::put_snapshot).
@@ -52,9 +58,7 @@ fn fill(log: &mut SqliteLog, id: i64, cutter: &mut Cutter<'_>) -> Result<(), Log
 pub(super) fn latest(transaction: &Transaction<'_>) -> Result<Option<Snapshot>, LogError> {
     let mut damage = None;
     for generation in generations(transaction)? {
-        let mut joiner = Joiner::new(generation.at, generation.epoch);
-        let pushed = each_chunk(transaction, generation.id, |encoded| joiner.push(encoded))?;
-        match pushed.and_then(|()| joiner.finish()) {
+        match of(transaction, generation.mark())? {
             Ok(snapshot) => return Ok(Some(snapshot)),
             Err(source) => damage = damage.or(Some(source)),
         }
@@ -64,6 +68,16 @@ pub(super) fn latest(transaction: &Transaction<'_>) -> Result<Option<Snapshot>, 
         Some(source) if Number(1) < first => Err(LogError::SnapshotsDamaged { first, source }),
         Some(_) | None => Ok(None),
     }
+}
+
+/// Returns a snapshot, or what is wrong with it.
+pub(super) fn of(
+    transaction: &Transaction<'_>,
+    mark: SnapshotMark,
+) -> Result<Result<Snapshot, FrameError>, LogError> {
+    let mut joiner = Joiner::new(mark.at, mark.epoch);
+    let pushed = each_chunk(transaction, mark.id, |encoded| joiner.push(encoded))?;
+    Ok(pushed.and_then(|()| joiner.finish()))
 }
 
 /// Returns the snapshots that are marked as whole, newest first.

@@ -77,13 +77,45 @@ impl Trouble {
             Self::Sqlite(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
                 OpenError::NotADatabase { path }
             }
+            Self::Sqlite(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) =>
+            {
+                OpenError::Corrupt { path }
+            }
             Self::Sqlite(source) => OpenError::Engine { path, source: Box::new(source) },
         }
     }
 }
 
+/// Opens a connection that only reads to the log at `path`, and makes nothing.
+pub(super) fn connect_to_read(path: &Path) -> Result<Connection, OpenError> {
+    check_library()?;
+    read_only(path).map_err(|trouble| trouble.named(path))
+}
+
+fn read_only(path: &Path) -> Result<Connection, Trouble> {
+    let mut connection = open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let empty = check_ours(&*connection.transaction()?, path)?;
+    if empty {
+        return Err(Trouble::Open(OpenError::Missing { path: path.to_owned() }));
+    }
+    connection.execute_batch("PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF;")?;
+    Ok(connection)
+}
+
 fn connect_once(path: &Path, options: SqliteOptions) -> Result<Connection, Trouble> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    // One transaction, so that tables which another process makes are seen with their mark.
+    let empty = check_ours(&*connection.transaction()?, path)?;
+    set_up(&connection, path, options)?;
+    if empty {
+        create(&mut connection, path)?;
+    }
+    Ok(connection)
+}
+
+fn open(path: &Path, how: OpenFlags) -> Result<Connection, Trouble> {
+    let flags = how | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
     let mut waiting_since = Instant::now();
     connection.busy_handler(Some(move |tries: i32| {
@@ -93,12 +125,6 @@ fn connect_once(path: &Path, options: SqliteOptions) -> Result<Connection, Troub
         std::thread::sleep(LOCK_POLL);
         waiting_since.elapsed() < LOCK_WAIT_MAX
     }))?;
-    // One transaction, so that tables which another process makes are seen with their mark.
-    let empty = check_ours(&*connection.transaction()?, path)?;
-    set_up(&connection, path, options)?;
-    if empty {
-        create(&mut connection, path)?;
-    }
     Ok(connection)
 }
 

@@ -1,6 +1,8 @@
 //! The engines, each through the conformance suite and then through what is its own.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod backup;
+mod damage;
 mod memory;
 mod sqlite;
 mod sqlite_process;

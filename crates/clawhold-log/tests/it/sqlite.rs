@@ -117,7 +117,7 @@ fn directories_and_files_are_made_for_their_owner_alone() {
         files.push(entry.file_name().into_string().unwrap());
     }
     files.sort();
-    assert_eq!(files, ["log.db", "log.db-shm", "log.db-wal", "log.db.active"]);
+    assert_eq!(files, ["log.db", "log.db-shm", "log.db-wal", "log.db.active", "log.db.mark"]);
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn show(change: &Change, is_last: bool) -> Event {
 
 fn what(what: &What) -> wire::What {
     match what {
-        What::Server => wire::What::Server,
+        What::Server | What::Restored { .. } => wire::What::Server,
         What::RoleGranted { role, session, token } => {
             wire::What::RoleGranted { role: role.to_string(), session: session.0, token: token.0 }
         }

@@ -106,6 +106,7 @@ impl Hub {
                     turn.sessions.insert(*session);
                 }
                 What::Server
+                | What::Restored { .. }
                 | What::RoleVacant { .. }
                 | What::Role { .. }
                 | What::Recorded { .. }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use clawhold_core::change::Change;
+use clawhold_core::change::{Change, What};
 use clawhold_core::units::Position;
 use tokio::sync::watch;
 
@@ -73,6 +73,13 @@ impl Recent {
     /// Keeps changes, in the order of their positions.
     pub(super) fn keep(&self, changes: &Arc<[Change]>) {
         let Some(last) = changes.last().map(|change| change.position) else { return };
+        let restored = changes.iter().rev().find_map(|change| {
+            if let What::Restored { through } = change.what { Some(through) } else { None }
+        });
+        if let Some(through) = restored {
+            // What a reader knows of the positions before may be of a time that is lost.
+            self.skip_to(through);
+        }
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.count += changes.len();
         kept.batches.push_back(Arc::clone(changes));

@@ -85,7 +85,9 @@ impl Serve {
             _ = interrupt.recv() => return Ok(Reply::silent(Exit::Interrupted)),
         };
         let Err(error) = stopped else { return Ok(Reply::silent(Exit::Done)) };
-        let failure = Failure::failed("the server cannot go on").because(&error);
+        let failure = Failure::failed("the server cannot go on")
+            .because(&error)
+            .next("`clawhold doctor` says what is wrong with the store and what to do");
         if context.output.is_json() {
             // The one document was written at the start.
             context.output.note(&failure.to_string());

@@ -13,6 +13,7 @@ mod lead;
 mod openclaw;
 mod output;
 mod queue;
+mod recovery;
 mod role;
 mod stream;
 mod work;
