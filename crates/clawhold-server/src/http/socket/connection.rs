@@ -194,11 +194,12 @@ impl Connection {
         }
     }
 
-    /// Starts the calls of a frame.
+    /// Starts the calls of a frame, or none of them.
     ///
     /// # Errors
     /// Why it cannot be answered.
     fn start(&mut self, text: &str, frame: &Bytes) -> Result<(), String> {
+        let mut starting: Vec<(u64, Request)> = Vec::new();
         for (at, heard) in frame::read(text)?.into_iter().enumerate() {
             let (id, call) = match heard {
                 Heard::Call(call) if call.cancel => {
@@ -210,31 +211,20 @@ impl Connection {
                 Heard::Call(call) => (call.id, Ok(call)),
                 Heard::Malformed(id, problem) => (id, Err(problem)),
             };
-            if self.handles.contains_key(&id) {
+            if self.handles.contains_key(&id) || starting.iter().any(|(other, _)| *other == id) {
                 return Err(format!("two calls bear the id {id} at once"));
             }
-            let call = call.and_then(|call| self.admit(at).map(|()| call));
+            let in_flight = self.handles.len() + starting.len();
+            let call = call.and_then(|call| admit(at, in_flight).map(|()| call));
             let request =
                 call.and_then(|call| frame::request(&call, frame, self.authorization.as_ref()));
             match request {
-                Ok(request) => self.run(id, request),
+                Ok(request) => starting.push((id, request)),
                 Err(problem) => Answered::refusal(id, &problem).write(&mut self.unsent),
             }
         }
-        Ok(())
-    }
-
-    /// Tells whether the call at this place of its frame may run.
-    fn admit(&self, at: usize) -> Result<(), Box<Problem>> {
-        let full = |max, what: &str| {
-            let detail = format!("{what}, allowed is {max}; send it again when some are answered");
-            Box::new(Problem { max: Some(max as u64), ..Problem::new(Code::Overloaded, detail) })
-        };
-        if at >= wire::FRAME_CALLS_MAX {
-            return Err(full(wire::FRAME_CALLS_MAX, "the frame has too many calls"));
-        }
-        if self.handles.len() >= wire::IN_FLIGHT_MAX {
-            return Err(full(wire::IN_FLIGHT_MAX, "too many calls wait on this connection"));
+        for (id, request) in starting {
+            self.run(id, request);
         }
         Ok(())
     }
@@ -278,6 +268,21 @@ impl Connection {
         let was_stuck = std::mem::replace(&mut life.is_stuck, self.writing.is_some());
         life.silences < SILENCES_MAX && !(was_stuck && life.is_stuck)
     }
+}
+
+/// Tells whether the call at this place of its frame may run.
+fn admit(at: usize, in_flight: usize) -> Result<(), Box<Problem>> {
+    let full = |max, what: &str| {
+        let detail = format!("{what}, allowed is {max}; send it again when some are answered");
+        Box::new(Problem { max: Some(max as u64), ..Problem::new(Code::Overloaded, detail) })
+    };
+    if at >= wire::FRAME_CALLS_MAX {
+        return Err(full(wire::FRAME_CALLS_MAX, "the frame has too many calls"));
+    }
+    if in_flight >= wire::IN_FLIGHT_MAX {
+        return Err(full(wire::IN_FLIGHT_MAX, "too many calls wait on this connection"));
+    }
+    Ok(())
 }
 
 /// Waits until a frame is written; returns the sink, or nothing when the other side is gone.
