@@ -17,6 +17,7 @@ pub mod role;
 pub mod routes;
 pub mod server;
 pub mod session;
+pub mod socket;
 pub mod stream;
 pub mod worker;
 

@@ -36,6 +36,14 @@ pub struct Limits {
     pub page_max: u64,
     /// Milliseconds that a long poll may wait.
     pub wait_ms_max: u64,
+    /// WebSockets open at once.
+    pub sockets_max: u64,
+    /// Bytes of one frame of calls on a WebSocket.
+    pub socket_frame_bytes_max: u64,
+    /// Calls in one frame.
+    pub socket_frame_calls_max: u64,
+    /// Calls of one WebSocket that wait for their answer.
+    pub socket_in_flight_max: u64,
     /// Milliseconds of the shortest lease or session.
     pub ttl_ms_min: u64,
     /// Milliseconds of the longest lease or session.

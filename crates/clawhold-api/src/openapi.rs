@@ -12,7 +12,7 @@ use utoipa::openapi::schema::ComponentsBuilder;
 use utoipa::openapi::{InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, PathItem};
 
 use self::operation::Operation;
-use crate::{job, limits, page, queue, role, routes, server, session, stream, worker};
+use crate::{job, limits, page, queue, role, routes, server, session, socket, stream, worker};
 
 /// The document as it is checked in and served.
 pub const DOCUMENT: &str = include_str!("../openapi.json");
@@ -79,6 +79,8 @@ fn about_server() -> Vec<Operation> {
         get(routes::EVENTS, "Changes, as they happen")
             .query::<server::ChangeQuery>()
             .follow::<server::Change>(),
+        get(routes::SOCKET, "Many calls over one WebSocket")
+            .socket::<socket::Call<'_>, socket::Answer<'_>>(),
     ]
 }
 

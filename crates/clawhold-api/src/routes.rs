@@ -26,6 +26,8 @@ pub const SERVER: &str = "/v1/server";
 pub const HASH: &str = "/v1/hash";
 /// Changes, as they happen.
 pub const EVENTS: &str = "/v1/events";
+/// Many calls over one WebSocket.
+pub const SOCKET: &str = "/v1/socket";
 /// Sessions.
 pub const SESSIONS: &str = "/v1/sessions";
 /// A beat of a session.
@@ -113,6 +115,7 @@ pub const ALL: &[&str] = &[
     SERVER,
     HASH,
     EVENTS,
+    SOCKET,
     SESSIONS,
     SESSION_BEAT,
     SESSION_CLOSE,

@@ -10,9 +10,10 @@ use clawhold_api::routes;
 use clawhold_api::server::{Change, RESET_EVENT, Reset};
 use reqwest::Response;
 
+use crate::call::Call;
 use crate::error::ClientError;
 use crate::sse::SseParser;
-use crate::transport::{Call, Client};
+use crate::transport::Client;
 
 /// Silence after which a connection is taken for dead; the server sends comments more often.
 const SILENCE_MAX: Duration = Duration::from_secs(60);

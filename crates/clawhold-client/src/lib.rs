@@ -23,8 +23,10 @@
 
 mod error;
 
+mod call;
 mod clock;
 mod retry;
+mod socket;
 mod transport;
 
 mod calls;

@@ -7,8 +7,9 @@ use clawhold_api::routes::escape;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::call::{Call, query};
 use crate::error::ClientError;
-use crate::transport::{Call, Client, query};
+use crate::transport::Client;
 
 /// A list that is read page by page.
 #[derive(Clone, Debug)]

@@ -38,8 +38,9 @@ impl Producer {
     #[must_use]
     pub fn new(client: &Client) -> Self {
         let (jobs, waiting) = mpsc::channel(WAITING_MAX);
+        let client = client.for_many();
         tokio::spawn(send_all(client.clone(), waiting));
-        Self { client: client.clone(), jobs }
+        Self { client, jobs }
     }
 
     /// Enqueues a job, together with others that are submitted at the same time. Returns when it
@@ -85,6 +86,8 @@ async fn send_all(client: Client, mut waiting: mpsc::Receiver<Submitted>) {
         if gathered.is_empty() {
             let Some(first) = waiting.recv().await else { return };
             gathered.push_back(first);
+            // Whoever is about to submit as well gets into the same request.
+            tokio::task::yield_now().await;
         }
         while gathered.len() < BATCH_JOBS_MAX
             && let Ok(next) = waiting.try_recv()
@@ -113,30 +116,36 @@ fn cut(gathered: &mut VecDeque<Submitted>) -> Vec<Submitted> {
     batch
 }
 
+/// Sends a batch. One that is refused is cut in halves until the jobs at fault stand alone, so that
+/// they take no other with them.
 async fn send(client: &Client, batch: Vec<Submitted>) {
-    let jobs: Vec<NewJob> = batch.iter().map(|submitted| submitted.job.clone()).collect();
-    let error = match client.enqueue(&Enqueue { jobs }).await {
-        Ok(enqueued) => {
-            for (submitted, job) in batch.into_iter().zip(&enqueued.jobs) {
-                // Whoever submitted it may have stopped waiting; the job is accepted all the same.
-                let _told = submitted.reply.send(Ok(*job)).is_ok();
+    let mut batches = vec![batch];
+    while let Some(mut batch) = batches.pop() {
+        let jobs: Vec<NewJob> = batch.iter().map(|submitted| submitted.job.clone()).collect();
+        let error = match client.enqueue(&Enqueue { jobs }).await {
+            Ok(enqueued) => {
+                tell_each(batch, &enqueued.jobs);
+                continue;
             }
-            return;
+            Err(error) => error,
+        };
+        // A request whose outcome is not known is not cut up: its jobs may be accepted.
+        let is_about_some = error.nothing_happened() && !error.retry_is_sensible();
+        if batch.len() > 1 && is_about_some {
+            let later = batch.split_off(batch.len() / 2);
+            batches.extend([later, batch]);
+        } else {
+            tell_all(batch, &error);
         }
-        Err(error) => error,
-    };
-    // One job that is refused must not take the others with it. A request whose outcome is not
-    // known is not cut up: its jobs may be accepted.
-    let is_about_one = batch.len() > 1 && error.nothing_happened() && !error.retry_is_sensible();
-    if !is_about_one {
-        tell_all(batch, &error);
-        return;
     }
-    for submitted in batch {
-        let jobs = vec![submitted.job];
-        let result = client.enqueue(&Enqueue { jobs }).await;
-        let result = result.and_then(|enqueued| enqueued.jobs.first().copied().ok_or_else(missing));
-        let _told = submitted.reply.send(result).is_ok();
+}
+
+/// Tells each in a batch which job is theirs.
+fn tell_each(batch: Vec<Submitted>, jobs: &[EnqueuedJob]) {
+    for (at, submitted) in batch.into_iter().enumerate() {
+        let job = jobs.get(at).copied().ok_or_else(missing);
+        // Whoever submitted it may have stopped waiting; the job is accepted all the same.
+        let _told = submitted.reply.send(job).is_ok();
     }
 }
 

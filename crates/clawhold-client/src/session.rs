@@ -95,6 +95,7 @@ impl Session {
     /// # Errors
     /// As every call; [`ClientError::Thread`] when the beats cannot be started.
     pub async fn open(client: &Client, options: SessionOptions) -> Result<Self, ClientError> {
+        let client = client.for_many();
         let clock = Clock::default();
         let place = options.place.unwrap_or_else(place);
         let label = if options.label.is_empty() { place.clone() } else { options.label };
@@ -111,7 +112,7 @@ impl Session {
         let opened = client.open_session(&request).await?.reply;
         let belief = Arc::new(Belief::new(&opened, sent_ms, clock));
         beats::start(client.apart()?, belief.clone())?;
-        Ok(Self { owner: Arc::new(Owner { client: client.clone(), belief }) })
+        Ok(Self { owner: Arc::new(Owner { client, belief }) })
     }
 
     /// Returns the session's id, which others see.

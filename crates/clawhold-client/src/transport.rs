@@ -1,7 +1,7 @@
 //! Sending requests: to one of several servers, with a key of its own for each write.
 //!
 //! A write keeps its key over all its tries, so that it is carried out once. Connections are
-//! HTTP/1.1 and kept alive.
+//! HTTP/1.1 and kept alive; what makes many calls has them go over a `socket`.
 
 use std::collections::hash_map::RandomState;
 use std::fmt;
@@ -12,15 +12,17 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use clawhold_api::{Problem, routes};
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use clawhold_api::routes;
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Method, Response, Url};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
+use crate::call::{Answer, Call};
 use crate::error::ClientError;
 use crate::retry::{Backoff, Verdict};
+use crate::socket::{Lane, NoReply, Reply};
 
 /// Servers that one client may know.
 const URLS_MAX: usize = 100;
@@ -56,8 +58,22 @@ impl Default for Patience {
 pub struct Client {
     shared: Arc<Shared>,
     http: reqwest::Client,
+    way: Way,
+    /// One for each URL.
+    lanes: Arc<[Arc<Lane>]>,
     patience: Patience,
     key: Option<Arc<str>>,
+}
+
+/// Which way calls go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Over HTTP; what makes many calls may choose the socket.
+    Any,
+    /// Over HTTP, whoever calls.
+    Http,
+    /// Over a socket, where the server has one.
+    Socket,
 }
 
 struct Shared {
@@ -100,49 +116,6 @@ impl<T> Deref for Written<T> {
     }
 }
 
-/// One request, ready to be sent any number of times.
-#[derive(Clone, Debug)]
-pub(crate) struct Call {
-    method: Method,
-    /// Path and query.
-    target: String,
-    body: Option<Bytes>,
-    key: Option<Arc<str>>,
-    accept: Option<&'static str>,
-    /// How long the server may hold the answer back.
-    wait: Duration,
-}
-
-impl Call {
-    /// Returns a call that reads.
-    pub(crate) fn get(path: &str, query: &str) -> Self {
-        let target = if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") };
-        let wait = Duration::ZERO;
-        Self { method: Method::GET, target, body: None, key: None, accept: None, wait }
-    }
-
-    /// Lets the server hold the answer back for `ms`.
-    pub(crate) fn waiting(self, ms: Option<u64>) -> Self {
-        Self { wait: Duration::from_millis(ms.unwrap_or(0)), ..self }
-    }
-
-    /// Asks for an answer of this media type.
-    pub(crate) fn accepting(self, media_type: &'static str) -> Self {
-        Self { accept: Some(media_type), ..self }
-    }
-
-    fn reads(&self) -> bool {
-        self.method == Method::GET
-    }
-}
-
-impl fmt::Display for Call {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = self.target.split_once('?').map_or(self.target.as_str(), |(path, _)| path);
-        write!(f, "{} {path}", self.method)
-    }
-}
-
 impl Client {
     /// Returns a client of the servers at `urls`, tried in turn. Dials nothing yet.
     ///
@@ -174,7 +147,9 @@ impl Client {
             key_prefix: format!("{:016x}{:016x}", random(), random()),
             keys: AtomicU64::new(0),
         };
-        Ok(Self { shared: Arc::new(shared), http: http(patience)?, patience, key: None })
+        let lanes = lanes(&shared.urls);
+        let (shared, http) = (Arc::new(shared), http(patience)?);
+        Ok(Self { shared, http, way: Way::Any, lanes, patience, key: None })
     }
 
     /// Returns a client of the same servers with connections of its own, for another runtime.
@@ -182,7 +157,40 @@ impl Client {
     /// # Errors
     /// [`ClientError::Setting`] when the connections cannot be set up.
     pub fn apart(&self) -> Result<Self, ClientError> {
-        Ok(Self { http: http(self.patience)?, ..self.clone() })
+        let lanes = lanes(&self.shared.urls);
+        Ok(Self { http: http(self.patience)?, lanes, ..self.clone() })
+    }
+
+    /// Returns this client with its calls going over one WebSocket, which clones share, once that
+    /// is open; until then, and where a server or what stands before it has none, over HTTP.
+    ///
+    /// [`crate::Session`], [`crate::Worker`] and [`crate::Producer`] do so by themselves, unless
+    /// their client is one that [`Client::over_http`] returned.
+    #[must_use]
+    pub fn over_socket(&self) -> Self {
+        Self { way: Way::Socket, ..self.clone() }
+    }
+
+    /// Returns this client with all calls going over HTTP, those of sessions, workers and
+    /// producers as well.
+    #[must_use]
+    pub fn over_http(&self) -> Self {
+        Self { way: Way::Http, ..self.clone() }
+    }
+
+    /// Returns this client for what makes many calls.
+    pub(crate) fn for_many(&self) -> Self {
+        match self.way {
+            Way::Any | Way::Socket => self.over_socket(),
+            Way::Http => self.clone(),
+        }
+    }
+
+    /// Tells whether the server that is asked first has a socket open to this client.
+    #[must_use]
+    pub fn has_socket(&self) -> bool {
+        let place = self.shared.preferred.load(Ordering::Relaxed);
+        self.lanes[place % self.lanes.len()].is_open()
     }
 
     /// Returns this client with another time for each call and all its tries.
@@ -254,7 +262,7 @@ impl Client {
         call: &Call,
     ) -> Result<Written<T>, ClientError> {
         let answer = self.send(call).await?;
-        let (position, replayed) = (answer.position(), answer.is_replayed());
+        let (position, replayed) = (answer.position, answer.replayed);
         Ok(Written { reply: answer.read(call)?, position, replayed })
     }
 
@@ -307,10 +315,8 @@ impl Client {
         time: Duration,
     ) -> Result<Answer, ClientError> {
         let place = self.shared.preferred.load(Ordering::Relaxed);
-        let result = match self.open(call, place, Some(time)).await {
-            Ok((status, response)) => self.finish(call, place, status, response).await,
-            Err(error) => Err(error),
-        };
+        let answer = self.exchange(call, place, time).await;
+        let result = answer.and_then(|answer| answer.or_refusal(call));
         if result.as_ref().is_err_and(ClientError::is_about_the_server) {
             self.prefer_next(place);
         }
@@ -324,8 +330,43 @@ impl Client {
         time: Duration,
     ) -> Result<Answer, ClientError> {
         let place = self.shared.preferred.load(Ordering::Relaxed);
-        let (status, response) = self.open(call, place, Some(time)).await?;
-        self.body(call, place, status, response).await
+        self.exchange(call, place, time).await
+    }
+
+    /// Sends a call over the socket, if there is one, or else over HTTP.
+    async fn exchange(
+        &self,
+        call: &Call,
+        place: usize,
+        time: Duration,
+    ) -> Result<Answer, ClientError> {
+        match self.over_wire(call, place, time).await {
+            Some(Ok(reply)) => {
+                let Reply { status, position, replayed, body } = reply;
+                let url = self.url(place).to_owned();
+                Ok(Answer { url, status, position, replayed, body })
+            }
+            Some(Err(NoReply)) => Err(self.no_answer(call, place, None)),
+            None => {
+                let (status, response) = self.open(call, place, Some(time)).await?;
+                self.body(call, place, status, response).await
+            }
+        }
+    }
+
+    /// Sends a call over the socket; `None` when HTTP has to take it.
+    async fn over_wire(
+        &self,
+        call: &Call,
+        place: usize,
+        time: Duration,
+    ) -> Option<Result<Reply, NoReply>> {
+        if self.way != Way::Socket || call.accept.is_some() {
+            return None;
+        }
+        let lane = &self.lanes[place % self.lanes.len()];
+        let wire = lane.wire(self.url(place), self.shared.authorization.as_ref(), self.patience)?;
+        wire.call(call, time).await
     }
 
     /// Opens an answer that is read piece by piece.
@@ -335,7 +376,8 @@ impl Client {
         let result = match tokio::time::timeout(self.patience.one_try, opened).await {
             Ok(Ok((status, response))) if status < 300 => return Ok(response),
             Ok(Ok((status, response))) => {
-                let failed = self.finish(call, place, status, response).await;
+                let failed = self.body(call, place, status, response).await;
+                let failed = failed.and_then(|answer| answer.or_refusal(call));
                 failed.map_or_else(|error| error, |_| self.no_answer(call, place, None))
             }
             Ok(Err(error)) => error,
@@ -389,31 +431,6 @@ impl Client {
         Ok((response.status().as_u16(), response))
     }
 
-    async fn finish(
-        &self,
-        call: &Call,
-        place: usize,
-        status: u16,
-        response: Response,
-    ) -> Result<Answer, ClientError> {
-        let answer = self.body(call, place, status, response).await?;
-        if (200..300).contains(&status) {
-            return Ok(answer);
-        }
-        match serde_json::from_slice::<Problem>(&answer.body) {
-            Ok(problem) => Err(ClientError::Refused(Box::new(problem))),
-            Err(_) => {
-                let reason = answer.text().chars().take(200).collect();
-                Err(ClientError::Strange {
-                    url: answer.url,
-                    call: call.to_string(),
-                    status,
-                    reason,
-                })
-            }
-        }
-    }
-
     async fn body(
         &self,
         call: &Call,
@@ -421,10 +438,12 @@ impl Client {
         status: u16,
         response: Response,
     ) -> Result<Answer, ClientError> {
-        let headers = response.headers().clone();
+        let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
+        let position = header(routes::POSITION).and_then(|position| position.parse().ok());
+        let replayed = header(routes::REPLAYED) == Some("true");
         let body = response.bytes().await;
         let body = body.map_err(|error| self.no_answer(call, place, Some(error)))?;
-        Ok(Answer { url: self.url(place).to_owned(), status, headers, body })
+        Ok(Answer { url: self.url(place).to_owned(), status, position, replayed, body })
     }
 
     fn no_answer(&self, call: &Call, place: usize, source: Option<reqwest::Error>) -> ClientError {
@@ -443,52 +462,6 @@ impl Client {
         let order = Ordering::Relaxed;
         let _moved = self.shared.preferred.compare_exchange(place, next, order, order);
     }
-}
-
-/// A good answer.
-#[derive(Debug)]
-pub(crate) struct Answer {
-    url: String,
-    status: u16,
-    headers: HeaderMap,
-    body: Bytes,
-}
-
-impl Answer {
-    /// Reads the body.
-    pub(crate) fn read<T: DeserializeOwned>(&self, call: &Call) -> Result<T, ClientError> {
-        serde_json::from_slice(&self.body).map_err(|error| ClientError::Strange {
-            url: self.url.clone(),
-            call: call.to_string(),
-            status: self.status,
-            reason: format!("the reply cannot be read: {error}"),
-        })
-    }
-
-    /// Returns the body as text.
-    pub(crate) fn text(&self) -> String {
-        String::from_utf8_lossy(&self.body).into_owned()
-    }
-
-    fn position(&self) -> Option<u64> {
-        self.headers.get(routes::POSITION)?.to_str().ok()?.parse().ok()
-    }
-
-    fn is_replayed(&self) -> bool {
-        self.headers.get(routes::REPLAYED).is_some_and(|value| value == "true")
-    }
-}
-
-/// Returns `query` as a query string, without what is absent.
-pub(crate) fn query<Q: Serialize>(query: &Q) -> String {
-    let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(query) else {
-        return String::new();
-    };
-    let pairs = fields.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| {
-        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        format!("{name}={}", routes::escape(&value))
-    });
-    pairs.collect::<Vec<_>>().join("&")
 }
 
 fn check_url(text: &str) -> Result<String, ClientError> {
@@ -528,6 +501,10 @@ fn bearer(token: &str) -> Result<HeaderValue, ClientError> {
     let mut value = HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| bad())?;
     value.set_sensitive(true);
     Ok(value)
+}
+
+fn lanes(urls: &[String]) -> Arc<[Arc<Lane>]> {
+    urls.iter().map(|_| Arc::default()).collect()
 }
 
 fn http(patience: Patience) -> Result<reqwest::Client, ClientError> {

@@ -22,7 +22,7 @@ use crate::driver::Standing;
 const FORWARDED: HeaderName = HeaderName::from_static("clawhold-forwarded");
 
 /// The routes that every server answers for itself.
-const OWN: [&str; 9] = [
+const OWN: [&str; 10] = [
     "/livez",
     "/readyz",
     "/healthz",
@@ -32,6 +32,7 @@ const OWN: [&str; 9] = [
     "/v1/limits",
     "/v1/hash",
     "/v1/server",
+    "/v1/socket",
 ];
 
 /// What the door needs to know.

@@ -11,9 +11,11 @@ use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use axum::serve::ListenerExt;
 use clawhold_core::replica::{self, Mode, Replica};
 use clawhold_core::units::{RecordNumber, Text};
 use clawhold_core::{State, record::BadRecord};
+
 use clawhold_log::{Log, LogError};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -122,6 +124,7 @@ pub struct Running {
     journal: Option<JoinHandle<()>>,
     keeper: Option<JoinHandle<()>>,
     serve: tokio::task::JoinHandle<io::Result<()>>,
+    sockets: http::Sockets,
     closing: watch::Sender<bool>,
     hint: Option<PathBuf>,
 }
@@ -157,7 +160,7 @@ pub async fn start(config: Config, listener: TcpListener) -> Result<Running, Sta
     let keeper =
         std::thread::Builder::new().name("snapshots".to_owned()).spawn(move || keeper.run())?;
     let (closing, closed) = watch::channel(false);
-    let serve = serve(&config, &handle, listener, closed)?;
+    let (serve, sockets) = serve(&config, &handle, listener, closed)?;
     let hint = hint_path(&config.store);
     if let Some(path) = hint.clone() {
         tokio::spawn(keep_hint(path, url.clone(), handle.standing()));
@@ -170,6 +173,7 @@ pub async fn start(config: Config, listener: TcpListener) -> Result<Running, Sta
         journal: Some(journal),
         keeper: Some(keeper),
         serve,
+        sockets,
         closing,
         hint,
     })
@@ -234,7 +238,7 @@ fn serve(
     handle: &Handle,
     listener: TcpListener,
     mut closed: watch::Receiver<bool>,
-) -> Result<tokio::task::JoinHandle<io::Result<()>>, StartError> {
+) -> Result<(tokio::task::JoinHandle<io::Result<()>>, http::Sockets), StartError> {
     let door = Door {
         standing: handle.standing(),
         http: reqwest::Client::builder().no_proxy().build().map_err(io::Error::other)?,
@@ -247,13 +251,22 @@ fn serve(
     let outside = Outside::default();
     tokio::spawn(sender::run(handle.clone(), outside.clone()));
     let app = http::App { handle: handle.clone(), store: config.store.clone(), outside };
-    let router = http::router(app)
-        .layer(axum::middleware::from_fn_with_state(Arc::new(door), forward::admit));
+    let admit = axum::middleware::from_fn_with_state(Arc::new(door), forward::admit);
+    let router = http::router(app).layer(admit.clone());
+    let sockets = http::Sockets::new(router.clone(), closed.clone());
+    let router = router.merge(sockets.route().layer(admit));
+    // Small frames follow each other closely; none waits for the acknowledgement of the last.
+    let listener = listener.tap_io(|stream| {
+        if let Err(error) = stream.set_nodelay(true) {
+            info!(%error, "a connection sends small packets late");
+        }
+    });
     let shutdown = async move {
         // The sender lives as long as the server: an error is the end as well.
         let _ = closed.wait_for(|closed| *closed).await;
     };
-    Ok(tokio::spawn(axum::serve(listener, router).with_graceful_shutdown(shutdown).into_future()))
+    let served = axum::serve(listener, router).with_graceful_shutdown(shutdown);
+    Ok((tokio::spawn(served.into_future()), sockets))
 }
 
 impl Running {
@@ -297,6 +310,9 @@ impl Running {
         let _ = self.closing.send(true);
         if tokio::time::timeout(STOP_PATIENCE, &mut self.serve).await.is_err() {
             self.serve.abort();
+        }
+        if tokio::time::timeout(STOP_PATIENCE, self.sockets.ended()).await.is_err() {
+            info!("stops with WebSockets that do not close");
         }
         if let Some(path) = self.hint.take() {
             forget_hint(&path, &self.url);

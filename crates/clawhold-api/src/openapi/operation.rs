@@ -27,6 +27,7 @@ pub(super) struct Operation {
     pub(super) builder: OperationBuilder,
     pub(super) schemas: Vec<Named>,
     response: ResponseBuilder,
+    status: &'static str,
 }
 
 impl Operation {
@@ -66,7 +67,8 @@ impl Operation {
             .operation_id(Some(operation_id(&method, path)))
             .tag(tag(path));
         let response = ResponseBuilder::new().description("It is done.");
-        let mut operation = Self { path, method, builder, schemas: Vec::new(), response };
+        let status = "200";
+        let mut operation = Self { path, method, builder, schemas: Vec::new(), response, status };
         if let Some(name) = parameter(path) {
             let parameter = ParameterBuilder::new()
                 .name(name)
@@ -155,6 +157,22 @@ impl Operation {
         self
     }
 
+    /// Says that the connection turns into a WebSocket whose text frames are arrays: of `C` from
+    /// the client, of `A` from the server.
+    pub(super) fn socket<C: ToSchema, A: ToSchema>(mut self) -> Self {
+        self.learn::<C>();
+        self.learn::<A>();
+        let description = format!(
+            "The connection is a WebSocket. A text frame from the client is a JSON array of \
+             `{}`, one from the server an array of `{}`.",
+            C::name(),
+            A::name()
+        );
+        self.response = ResponseBuilder::new().description(description);
+        self.status = "101";
+        self
+    }
+
     /// Adds the answers and returns the operation.
     pub(super) fn finish(mut self) -> Self {
         let content = ContentBuilder::new().schema(Some(self.learn::<Problem>())).build();
@@ -164,7 +182,7 @@ impl Operation {
             .build();
         let response = std::mem::take(&mut self.response).build();
         let builder = std::mem::take(&mut self.builder);
-        self.builder = builder.response("200", response).response("default", problem);
+        self.builder = builder.response(self.status, response).response("default", problem);
         self
     }
 

@@ -7,9 +7,10 @@ use clawhold_api::routes::fill;
 use clawhold_api::{Done, Nothing};
 use reqwest::Method;
 
+use crate::call::Call;
 use crate::error::ClientError;
 use crate::pages::Pages;
-use crate::transport::{Call, Client, Written};
+use crate::transport::{Client, Written};
 
 impl Client {
     /// Lists alerts.

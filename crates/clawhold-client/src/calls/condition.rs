@@ -5,8 +5,9 @@ use clawhold_api::automation::condition::{
 };
 use clawhold_api::routes::automation as routes;
 
+use crate::call::Call;
 use crate::error::ClientError;
-use crate::transport::{Call, Client};
+use crate::transport::Client;
 
 impl Client {
     /// Checks a condition.

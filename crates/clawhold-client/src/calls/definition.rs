@@ -11,9 +11,10 @@ use clawhold_api::{Done, Nothing, Noun};
 use reqwest::Method;
 use serde::Serialize;
 
+use crate::call::{Call, query};
 use crate::error::ClientError;
 use crate::pages::Pages;
-use crate::transport::{Call, Client, Written, query};
+use crate::transport::{Client, Written};
 
 impl Client {
     /// Lists the definitions of a kind.

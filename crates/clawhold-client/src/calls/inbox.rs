@@ -7,9 +7,10 @@ use clawhold_api::automation::inbox::{
 use clawhold_api::routes::automation as routes;
 use clawhold_api::routes::fill;
 
+use crate::call::Call;
 use crate::error::ClientError;
 use crate::pages::Pages;
-use crate::transport::{Call, Client, Written};
+use crate::transport::{Client, Written};
 
 impl Client {
     /// Lists messages, oldest first.

@@ -7,9 +7,10 @@ use clawhold_api::job::{
 use clawhold_api::{Done, routes};
 use reqwest::Method;
 
+use crate::call::Call;
 use crate::error::ClientError;
 use crate::pages::Pages;
-use crate::transport::{Call, Client, Written};
+use crate::transport::{Client, Written};
 
 impl Client {
     /// Lists jobs, without their payloads and results.

@@ -5,9 +5,10 @@ use clawhold_api::queue::{Audit, AuditQuery, CloseGate, PauseQueue, Queue, SetQu
 use clawhold_api::{Done, Nothing, routes};
 use reqwest::Method;
 
+use crate::call::{Call, query};
 use crate::error::ClientError;
 use crate::pages::Pages;
-use crate::transport::{Call, Client, Written, query};
+use crate::transport::{Client, Written};
 
 impl Client {
     /// Lists the queues.

@@ -8,9 +8,10 @@ use clawhold_api::role::{
 use clawhold_api::{Done, routes};
 use reqwest::Method;
 
+use crate::call::Call;
 use crate::error::ClientError;
 use crate::pages::Pages;
-use crate::transport::{Call, Client, Written};
+use crate::transport::{Client, Written};
 
 impl Client {
     /// Lists the roles.

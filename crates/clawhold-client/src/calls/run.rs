@@ -8,9 +8,10 @@ use clawhold_api::automation::{AutomationStatus, PauseAutomation};
 use clawhold_api::routes::automation as routes;
 use clawhold_api::routes::fill;
 
+use crate::call::Call;
 use crate::error::ClientError;
 use crate::pages::Pages;
-use crate::transport::{Call, Client, Written};
+use crate::transport::{Client, Written};
 
 impl Client {
     /// Runs what words start: a command is answered, a runbook begins.

@@ -6,8 +6,9 @@ use clawhold_api::limits::Limits;
 use clawhold_api::routes;
 use clawhold_api::server::{Health, Server, StateHash, Status};
 
+use crate::call::Call;
 use crate::error::ClientError;
-use crate::transport::{Call, Client};
+use crate::transport::Client;
 
 impl Client {
     /// Returns the server that answers and what the whole holds, in numbers.
@@ -76,7 +77,7 @@ impl Client {
     /// # Errors
     /// As every call.
     pub async fn metrics(&self) -> Result<String, ClientError> {
-        Ok(self.send(&Call::get(routes::METRICS, "")).await?.text())
+        Ok(self.send(&Call::get(routes::METRICS, "").accepting("text/plain")).await?.text())
     }
 
     /// Returns the OpenAPI document.
@@ -92,6 +93,7 @@ impl Client {
     /// # Errors
     /// As every call.
     pub async fn explain(&self, code: &str) -> Result<String, ClientError> {
-        Ok(self.send(&Call::get(&routes::fill(routes::PROBLEM, code), "")).await?.text())
+        let call = Call::get(&routes::fill(routes::PROBLEM, code), "").accepting("text/plain");
+        Ok(self.send(&call).await?.text())
     }
 }

@@ -7,9 +7,10 @@ use clawhold_api::stream::{
 use clawhold_api::{Done, routes};
 use reqwest::Method;
 
+use crate::call::{Call, query};
 use crate::error::ClientError;
 use crate::pages::Pages;
-use crate::transport::{Call, Client, Written, query};
+use crate::transport::{Client, Written};
 
 impl Client {
     /// Lists the streams.

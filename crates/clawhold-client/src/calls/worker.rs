@@ -3,9 +3,10 @@
 use clawhold_api::worker::{DrainReply, DrainWorker, Worker as WorkerView, WorkerQuery};
 use clawhold_api::{Nothing, routes};
 
+use crate::call::Call;
 use crate::error::ClientError;
 use crate::pages::Pages;
-use crate::transport::{Call, Client, Written};
+use crate::transport::{Client, Written};
 
 impl Client {
     /// Lists the workers.

@@ -7,6 +7,7 @@ mod leader;
 mod producer;
 mod server;
 mod session;
+mod socket;
 mod standby;
 mod transport;
 mod worker;

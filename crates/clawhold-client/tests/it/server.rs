@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -11,6 +12,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
+
+use crate::socket;
 
 /// One request as it came in.
 #[derive(Clone, Debug)]
@@ -61,17 +64,38 @@ pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     seen: Arc<Mutex<Vec<Request>>>,
     count: watch::Receiver<usize>,
+    /// Requests that asked for a socket.
+    asked: Arc<AtomicUsize>,
+}
+
+/// What a server does with a request for a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sockets {
+    /// Refuses it as a path that it does not know.
+    None,
+    /// Opens it and serves its calls as the script says.
+    Open,
+    /// Opens it and closes it at the first frame.
+    Mute,
 }
 
 impl Server {
     pub(crate) async fn start(script: impl FnMut(&Request) -> Act + Send + 'static) -> Self {
+        Self::start_with(Sockets::None, script).await
+    }
+
+    pub(crate) async fn start_with(
+        sockets: Sockets,
+        script: impl FnMut(&Request) -> Act + Send + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let script: Arc<Mutex<Script>> = Arc::new(Mutex::new(script));
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (counter, count) = watch::channel(0);
-        let counter = Arc::new(counter);
-        let server = Self { address, seen: seen.clone(), count };
+        let asked = Arc::new(AtomicUsize::new(0));
+        let server = Self { address, seen: seen.clone(), count, asked: asked.clone() };
+        let room = Arc::new(Room { script, seen, counter, sockets, asked });
         // A thread of its own: tests block the one that they run on.
         let listener = listener.into_std().unwrap();
         std::thread::spawn(move || {
@@ -80,9 +104,8 @@ impl Server {
                 let listener = TcpListener::from_std(listener).unwrap();
                 loop {
                     let (socket, _) = listener.accept().await.unwrap();
-                    let (script, seen) = (script.clone(), seen.clone());
-                    let counter = counter.clone();
-                    tokio::spawn(async move { serve(socket, &script, &seen, &counter).await });
+                    let room = room.clone();
+                    tokio::spawn(async move { serve(socket, &room).await });
                 }
             });
         });
@@ -100,6 +123,11 @@ impl Server {
     /// Returns the requests to one path, in their order.
     pub(crate) fn seen(&self, path: &str) -> Vec<Request> {
         self.all().into_iter().filter(|request| request.path() == path).collect()
+    }
+
+    /// Returns how often a socket was asked for.
+    pub(crate) fn sockets_asked(&self) -> usize {
+        self.asked.load(Ordering::SeqCst)
     }
 
     pub(crate) fn all(&self) -> Vec<Request> {
@@ -152,18 +180,37 @@ pub(crate) fn renewed(beat: &Value, valid_ms: u64) -> Value {
            "drain": null, "granted": []})
 }
 
-async fn serve(
-    mut socket: TcpStream,
-    script: &Mutex<Script>,
-    seen: &Mutex<Vec<Request>>,
-    counter: &watch::Sender<usize>,
-) {
-    while let Some(request) = read(&mut socket).await {
+/// What every connection shares.
+pub(crate) struct Room {
+    script: Arc<Mutex<Script>>,
+    seen: Arc<Mutex<Vec<Request>>>,
+    counter: watch::Sender<usize>,
+    pub(crate) sockets: Sockets,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Room {
+    /// Notes a request and returns what the script says to it.
+    pub(crate) fn act(&self, request: Request) -> Act {
         // The script decides first, so that whoever sees the request also sees what it changed.
-        let act = (script.lock().unwrap())(&request);
-        seen.lock().unwrap().push(request);
-        counter.send_modify(|count| *count += 1);
-        match act {
+        let act = (self.script.lock().unwrap())(&request);
+        self.seen.lock().unwrap().push(request);
+        self.counter.send_modify(|count| *count += 1);
+        act
+    }
+}
+
+async fn serve(mut socket: TcpStream, room: &Room) {
+    while let Some(request) = read(&mut socket).await {
+        if request.path() == "/v1/socket" {
+            room.asked.fetch_add(1, Ordering::SeqCst);
+            if room.sockets == Sockets::None {
+                write(&mut socket, 404, &Value::Null).await;
+                continue;
+            }
+            return socket::serve(socket, &request, room).await;
+        }
+        match room.act(request) {
             Act::Reply(status, body) => write(&mut socket, status, &body).await,
             Act::Later(time, body) => {
                 tokio::time::sleep(time).await;

@@ -25,6 +25,7 @@ mod role_acquire;
 mod server;
 mod session;
 mod signal;
+mod socket;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -46,6 +47,7 @@ use clawhold_api::routes;
 
 use self::error::Rejected;
 use self::hub::Hub;
+pub(crate) use self::socket::Sockets;
 use crate::driver::Handle;
 use crate::outside::Outside;
 

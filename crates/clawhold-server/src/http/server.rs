@@ -9,6 +9,7 @@ use clawhold_api::limits::Limits;
 use clawhold_api::page::LIMIT_MAX;
 use clawhold_api::queue::JobCounts;
 use clawhold_api::server as wire;
+use clawhold_api::socket;
 use clawhold_core::limits as core;
 use clawhold_core::replica::{Mode, Replica};
 
@@ -54,6 +55,10 @@ pub(super) async fn limits() -> Json<Limits> {
         queues_per_claim_max: core::QUEUES_PER_CLAIM_MAX as u64,
         page_max: LIMIT_MAX,
         wait_ms_max: convert::WAIT_MS_MAX,
+        sockets_max: socket::SOCKETS_MAX as u64,
+        socket_frame_bytes_max: socket::FRAME_BYTES_MAX as u64,
+        socket_frame_calls_max: socket::FRAME_CALLS_MAX as u64,
+        socket_in_flight_max: socket::IN_FLIGHT_MAX as u64,
         ttl_ms_min: core::TTL_MS_MIN,
         ttl_ms_max: core::TTL_MS_MAX,
         duration_ms_max: core::DURATION_MS_MAX,

@@ -5,6 +5,7 @@ mod door;
 mod hook;
 mod receiver;
 mod sink;
+mod socket;
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -92,9 +92,15 @@ fn twenty_long_jobs_are_elsewhere_within_a_second_of_the_hand_back_and_before_ne
     let place = Place::new();
     let served = place.serve("");
     let ids = add(&served, &["1"; 20]);
+    let begun = place.path().join("begun");
+    fs::create_dir(&begun).unwrap();
     // Leaves a checkpoint, as a program does that can be resumed.
-    let script = "#!/bin/sh\necho \"{\\\"at\\\":$CLAWHOLD_JOB}\" > \"$CLAWHOLD_CHECKPOINT_FILE\"\n\
-        exec sleep 1000\n";
+    let script = format!(
+        "#!/bin/sh\necho \"{{\\\"at\\\":$CLAWHOLD_JOB}}\" > \"$CLAWHOLD_CHECKPOINT_FILE\"\n\
+        : > \"{}/$CLAWHOLD_JOB\"\nexec sleep 1000\n",
+        begun.display()
+    );
+    let script = script.as_str();
     let mut leaving = Work::start(&place, &served, "--concurrency 20 --label leaving", script);
     let all = |state| {
         let wanted = JobQuery {
@@ -106,6 +112,8 @@ fn twenty_long_jobs_are_elsewhere_within_a_second_of_the_hand_back_and_before_ne
         block_on(served.client().jobs(&wanted).collect(1_000)).unwrap()
     };
     until("20 jobs to run", || (all(JobState::Running).len() == 20).then_some(()));
+    // A job runs by the record before its program has come that far.
+    until("20 checkpoints", || (fs::read_dir(&begun).unwrap().count() == 20).then_some(()));
     let files = || {
         let work = fs::read_dir(std::env::temp_dir()).unwrap().flatten();
         work.filter(|entry| entry.file_name().to_string_lossy().starts_with("clawhold-work-"))

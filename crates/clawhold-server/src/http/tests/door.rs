@@ -9,10 +9,10 @@ use crate::auth::{Tokens, hash};
 use crate::signature;
 
 /// A file that goes with its test.
-struct Scratch(std::path::PathBuf);
+pub(super) struct Scratch(pub(super) std::path::PathBuf);
 
 impl Scratch {
-    fn new(name: &str) -> Self {
+    pub(super) fn new(name: &str) -> Self {
         Self(std::env::temp_dir().join(format!("clawhold-{name}-{}", std::process::id())))
     }
 }
@@ -28,7 +28,7 @@ impl Drop for Scratch {
     }
 }
 
-fn tokens() -> Tokens {
+pub(super) fn tokens() -> Tokens {
     let scopes = ["viewer", "worker", "operator", "admin"];
     let lines = scopes.map(|scope| {
         format!(
