@@ -60,12 +60,6 @@ impl Server {
         self.folder.path()
     }
 
-    /// Returns the id of the process.
-    #[must_use]
-    pub fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Returns the seconds of processor time it has used.
     #[must_use]
     pub fn cpu_seconds(&self) -> f64 {
