@@ -99,11 +99,6 @@ impl Requests {
         }
     }
 
-    /// Keeps every request for so many milliseconds longer.
-    pub(crate) fn put_off(&mut self, ms: u64) {
-        self.by_id.values_mut().for_each(|kept| kept.at = kept.at.after(ms));
-    }
-
     fn forget_oldest(&mut self) {
         if let Some(id) = self.order.pop_front() {
             self.by_id.remove(&id);

@@ -12,7 +12,6 @@ use crate::automation::Automation;
 use crate::change::{Change, What};
 use crate::command::{Command, Request};
 use crate::job::Jobs;
-use crate::limits;
 use crate::request::{Recall, Requests};
 use crate::role::Roles;
 use crate::session::Sessions;
@@ -175,15 +174,7 @@ impl State {
     }
 
     /// Lets time pass without an entry.
-    ///
-    /// Where the wall clock leaps ahead of the time served, because it was moved or because nobody
-    /// served, the memory of requests does not grow older by it.
     pub(crate) fn pass(&mut self, at: Timestamp, elapsed_ms: u64) {
-        let passed_ms = at.0.saturating_sub(self.last.at.0);
-        let leap_ms = passed_ms.saturating_sub(elapsed_ms);
-        if self.last.at > Timestamp(0) && leap_ms >= limits::LEAP_MS_MIN {
-            self.requests.put_off(leap_ms);
-        }
         self.last.at = self.last.at.max(at);
         self.last.served = self.last.served.after(elapsed_ms);
     }

@@ -11,4 +11,3 @@ mod golden;
 mod model;
 mod prose;
 mod replica;
-mod wall;
