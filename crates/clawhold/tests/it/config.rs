@@ -31,6 +31,9 @@ fn a_flag_goes_before_the_environment_and_that_before_the_file() {
     let place = Place::new();
     let dead = format!("http://127.0.0.1:{}", free_port());
     place.file(".config/clawhold/config.toml", "store = \"sqlite:file.db\"\n");
+    for name in ["file", "env", "flag"] {
+        place.json(&format!("queue set q --store sqlite:{name}.db"));
+    }
     let store = |said: &Said| said.document()["server"]["store"].as_str().unwrap().to_owned();
     let line = "status --json";
     assert!(store(&with(&place, line, &[])).ends_with("/file.db"));
