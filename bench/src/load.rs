@@ -37,15 +37,19 @@ struct Opened {
     session: String,
 }
 
-/// Opens a session of a worker on one queue.
+/// Opens a session as `body` asks for it, and returns its key.
 ///
 /// # Errors
 /// When the server refuses it.
-pub async fn open_worker(connection: &mut Connection, name: &str, queue: &str) -> io::Result<String> {
-    let body = format!(r#"{{"label":"{name}","queues":["{queue}"],"slots":10000,"ttl_ms":600000}}"#);
+pub async fn open_session(connection: &mut Connection, body: &str) -> io::Result<String> {
     let answer = connection.post("/v1/sessions", body.as_bytes()).await?;
     let opened: Opened = serde_json::from_slice(answer)?;
     Ok(opened.session)
+}
+
+async fn open_worker(connection: &mut Connection, name: &str, queue: &str) -> io::Result<String> {
+    let body = format!(r#"{{"label":"{name}","queues":["{queue}"],"slots":10000,"ttl_ms":600000}}"#);
+    open_session(connection, &body).await
 }
 
 /// Bytes of payload of one job.

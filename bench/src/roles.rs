@@ -7,11 +7,7 @@ use serde::Deserialize;
 use tokio::task::JoinSet;
 
 use crate::http::Connection;
-
-#[derive(Deserialize)]
-struct Opened {
-    session: String,
-}
+use crate::load::open_session;
 
 #[derive(Deserialize)]
 struct Acquired {
@@ -42,9 +38,8 @@ impl Holder {
     async fn open(port: u16, label: &str, ttl_ms: u64) -> io::Result<Self> {
         let mut connection = Connection::open(port).await?;
         let body = format!(r#"{{"label":"{label}","ttl_ms":{ttl_ms}}}"#);
-        let answer = connection.post("/v1/sessions", body.as_bytes()).await?;
-        let opened: Opened = serde_json::from_slice(answer)?;
-        Ok(Self { connection, session: opened.session, roles: Vec::new() })
+        let session = open_session(&mut connection, &body).await?;
+        Ok(Self { connection, session, roles: Vec::new() })
     }
 
     async fn acquire(&mut self, role: String, ttl_ms: u64) -> io::Result<()> {

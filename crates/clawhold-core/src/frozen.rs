@@ -15,8 +15,8 @@ use crate::units::{Epoch, Name, Position, Served};
 
 /// The state as it was at one entry.
 ///
-/// Making one takes about a millisecond for a million jobs: it shares with the state whatever
-/// there is in large numbers, and leaves out the indexes, which follow from the rest.
+/// Making one costs little: it shares with the state whatever there is in large numbers, and
+/// leaves out the indexes, which follow from the rest.
 #[derive(Clone, Debug)]
 pub struct Frozen {
     state: State,

@@ -9,8 +9,8 @@ use alloc::vec::Vec;
 
 use minicbor::{Decode, Encode, Encoder};
 
-use crate::command::Request;
-use crate::units::Timestamp;
+use crate::command::{Command, Request};
+use crate::units::{Epoch, Timestamp};
 
 /// The version of the record format that this code writes.
 pub const RECORD_VERSION: u32 = 1;
@@ -56,6 +56,15 @@ impl Record {
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         minicbor::to_vec(self).expect("writing to memory does not fail")
+    }
+
+    /// Tells whether this record, written in the term `epoch`, begins the term that follows
+    /// `current`. A record of any other term than the current one is void unless it does.
+    #[must_use]
+    pub fn begins(&self, epoch: Epoch, current: Epoch) -> bool {
+        let first = self.requests.first().map(|request| &request.command);
+        let takes_over = matches!(first, Some(Command::TakeOver(take)) if take.epoch == epoch);
+        takes_over && epoch.0 == current.0 + 1
     }
 
     /// Returns the record that the bytes hold.
@@ -114,7 +123,6 @@ pub fn assemble<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::Command;
     use crate::units::{Name, RequestId};
 
     #[test]

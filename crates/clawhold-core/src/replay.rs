@@ -3,7 +3,7 @@
 //! The same rules as for a server that follows: a record whose term is not the current one is
 //! void, and one that cannot be read ends it.
 
-use crate::command::{Command, Request};
+use crate::command::Request;
 use crate::record::{BadRecord, Record};
 use crate::state::{Applied, State};
 use crate::units::{Epoch, Position, RecordNumber, Stamp, Timestamp};
@@ -66,7 +66,7 @@ impl Replay {
         let record = Record::decode(body)?;
         let (at, entries) = (record.at, record.requests.len());
         self.next = RecordNumber(number.0 + 1);
-        if epoch != self.epoch && !self.begins(epoch, &record) {
+        if epoch != self.epoch && !record.begins(epoch, self.epoch) {
             return Ok(Took { at, entries, void: true });
         }
         self.epoch = epoch;
@@ -78,14 +78,6 @@ impl Replay {
             show(&self.state, Replayed { record: number, stamp, request, applied: &applied });
         }
         Ok(Took { at, entries, void: false })
-    }
-
-    /// Tells whether a record begins the term that follows.
-    fn begins(&self, epoch: Epoch, record: &Record) -> bool {
-        let first = record.requests.first().map(|request| &request.command);
-        let takes_over =
-            matches!(first, Some(Command::TakeOver(take_over)) if take_over.epoch == epoch);
-        epoch.0 == self.epoch.0 + 1 && takes_over
     }
 
     /// Returns the state after the last record.

@@ -484,10 +484,7 @@ impl Replica {
         }
         assert!(record.number == self.next, "records are read without a hole");
         let decoded = Record::decode(&record.body)?;
-        let taken_over = decoded.requests.first().is_some_and(
-            |request| matches!(&request.command, Command::TakeOver(t) if t.epoch == record.epoch),
-        );
-        let follows = record.epoch.0 == self.epoch.0 + 1 && taken_over;
+        let follows = decoded.begins(record.epoch, self.epoch);
         self.next = RecordNumber(record.number.0 + 1);
         if record.epoch != self.epoch && !follows {
             return Ok(());

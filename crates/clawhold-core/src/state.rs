@@ -71,6 +71,14 @@ pub struct ActiveServer {
     pub present: bool,
 }
 
+impl ActiveServer {
+    /// Returns the URL under which other processes reach it, if they can.
+    #[must_use]
+    pub fn url(&self) -> Option<&str> {
+        Some(self.advertise.as_str()).filter(|url| !url.is_empty())
+    }
+}
+
 /// What came of one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Applied {

@@ -206,16 +206,7 @@ impl Log for SqliteLog {
     }
 
     fn read(&mut self, from: Number, bytes_max: usize) -> Result<Vec<Record>, LogError> {
-        self.reading(|transaction| {
-            let Head { first, last, .. } = head(transaction)?;
-            if from < first {
-                return Err(LogError::Trimmed { first });
-            }
-            if last.next() < from {
-                return Err(LogError::Beyond { from, last });
-            }
-            read(transaction, from, last, bytes_max)
-        })
+        self.reading(|transaction| read(transaction, from, bytes_max))
     }
 
     fn wait(&mut self, after: Number, timeout: Duration) -> Result<bool, LogError> {
@@ -326,12 +317,19 @@ fn insert(transaction: &Transaction<'_>, number: Number, encoded: &[u8]) -> Resu
     Ok(())
 }
 
+/// Reads records; see [`Log::read`].
 fn read(
     transaction: &Transaction<'_>,
     from: Number,
-    last: Number,
     bytes_max: usize,
 ) -> Result<Vec<Record>, LogError> {
+    let Head { first, last, .. } = head(transaction)?;
+    if from < first {
+        return Err(LogError::Trimmed { first });
+    }
+    if last.next() < from {
+        return Err(LogError::Beyond { from, last });
+    }
     let sql = "SELECT frame FROM record WHERE number = ?1";
     let mut select = transaction.prepare_cached(sql).map_err(failure)?;
     let mut records = Vec::new();

@@ -11,7 +11,6 @@ use std::sync::mpsc::{
 };
 use std::time::Duration;
 
-use clawhold_core::Applied;
 use clawhold_core::answer::Refusal;
 use clawhold_core::beat::{Beat, BeatAnswer};
 use clawhold_core::change::Change;
@@ -19,6 +18,7 @@ use clawhold_core::command::Request;
 use clawhold_core::record::BadRecord;
 use clawhold_core::replica::{Action, Call, Declined, Event, Mode, NoBeat, Replica};
 use clawhold_core::units::{Epoch, Position};
+use clawhold_core::{ActiveServer, Applied};
 use tokio::sync::{broadcast, oneshot, watch};
 use tracing::{error, info};
 
@@ -537,7 +537,7 @@ pub(crate) fn channel() -> (SyncSender<Message>, Receiver<Message>) {
 
 fn standing(replica: &Replica) -> Standing {
     let state = replica.state();
-    let url = state.active().map(|active| active.advertise.as_str()).filter(|url| !url.is_empty());
+    let url = state.active().and_then(ActiveServer::url);
     Standing {
         mode: replica.mode(),
         epoch: state.epoch(),

@@ -74,16 +74,7 @@ impl SqliteReader {
     /// # Errors
     /// As [`Log::read`](crate::Log::read).
     pub fn read(&mut self, from: Number, bytes_max: usize) -> Result<Vec<Record>, LogError> {
-        self.reading(|transaction| {
-            let Head { first, last, .. } = head(transaction)?;
-            if from < first {
-                return Err(LogError::Trimmed { first });
-            }
-            if last.next() < from {
-                return Err(LogError::Beyond { from, last });
-            }
-            read(transaction, from, last, bytes_max)
-        })
+        self.reading(|transaction| read(transaction, from, bytes_max))
     }
 
     /// Returns the snapshots that are kept, newest first.

@@ -6,6 +6,7 @@ use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use clawhold_api::error::{Code, Problem};
 use clawhold_api::routes;
+use clawhold_core::ActiveServer;
 use clawhold_core::answer::Answer;
 use clawhold_core::command::{Command, Request};
 use clawhold_core::replica::{Mode, Replica};
@@ -138,7 +139,6 @@ pub(super) fn check_active(replica: &Replica) -> Result<(), Rejected> {
     if replica.mode() == Mode::Active {
         return Ok(());
     }
-    let active = replica.state().active().map(|active| active.advertise.as_str());
-    let active_url = active.filter(|url| !url.is_empty()).map(str::to_owned);
+    let active_url = replica.state().active().and_then(ActiveServer::url).map(str::to_owned);
     Err(Failure::NotActive { active_url }.into())
 }

@@ -36,8 +36,6 @@ pub(super) struct Hub {
 #[derive(Debug, Default)]
 struct Turn {
     queues: BTreeSet<Name>,
-    /// The queue that was put in last: most changes follow one of the same queue.
-    last: Option<Name>,
     sessions: BTreeSet<SessionId>,
     missed: bool,
 }
@@ -90,10 +88,7 @@ impl Hub {
                 }
                 What::Stream { stream, .. } => self.streams.wake(stream),
                 What::Job { queue, .. } | What::Queue { queue } => {
-                    if turn.last.as_ref() != Some(queue) {
-                        turn.queues.insert(queue.clone());
-                        turn.last = Some(queue.clone());
-                    }
+                    turn.queues.insert(queue.clone());
                 }
                 What::Worker { session, .. } | What::Session { session } => {
                     turn.sessions.insert(*session);

@@ -221,7 +221,7 @@ pub(super) async fn audit(
     audited.await.map(Json).map_err(|_| Failure::Stopping.into())
 }
 
-/// Live jobs up to which an audit is made on the driver's thread, which takes a few milliseconds.
+/// Live jobs up to which an audit is made on the driver's thread, on the live indexes.
 const AUDITED_AT_ONCE_MAX: u64 = 5_000;
 
 /// What the driver's thread gives for an audit.

@@ -10,6 +10,7 @@ use clawhold_api::page::LIMIT_MAX;
 use clawhold_api::queue::JobCounts;
 use clawhold_api::server as wire;
 use clawhold_api::socket;
+use clawhold_core::ActiveServer;
 use clawhold_core::limits as core;
 use clawhold_core::replica::{Mode, Replica};
 
@@ -108,13 +109,13 @@ pub(super) fn server_state(mode: Mode) -> wire::ServerState {
 fn show_server(replica: &Replica, store: String) -> wire::Server {
     let state = replica.state();
     let is_active = replica.mode() == Mode::Active;
-    let own = state.active().filter(|_| is_active).map(|active| active.advertise.as_str());
+    let own = state.active().filter(|_| is_active).and_then(ActiveServer::url);
     wire::Server {
         state: server_state(replica.mode()),
         epoch: state.epoch().0,
         position: state.last().position.0,
         at: view::moment(state.last()),
-        advertise: own.filter(|url| !url.is_empty()).map(str::to_owned),
+        advertise: own.map(str::to_owned),
         hold_left_ms: is_active.then(|| replica.hold_left_ms()),
         store,
     }
@@ -122,7 +123,7 @@ fn show_server(replica: &Replica, store: String) -> wire::Server {
 
 fn show_status(replica: &Replica, store: String) -> wire::Status {
     let state = replica.state();
-    let active_url = state.active().map(|active| active.advertise.as_str());
+    let active_url = state.active().and_then(ActiveServer::url);
     let mut roles = wire::RoleTotals::default();
     for role in state.roles().list(None) {
         if role.held.is_some() { roles.held += 1 } else { roles.vacant += 1 }
@@ -144,7 +145,7 @@ fn show_status(replica: &Replica, store: String) -> wire::Status {
     wire::Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         server: show_server(replica, store),
-        active_url: active_url.filter(|url| !url.is_empty()).map(str::to_owned),
+        active_url: active_url.map(str::to_owned),
         roles,
         workers,
         sessions,

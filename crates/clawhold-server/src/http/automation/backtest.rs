@@ -11,7 +11,7 @@ use clawhold_api::error::{Code, Problem};
 use clawhold_core::State as Known;
 use clawhold_core::alert::{self, Fired};
 use clawhold_core::catalog::{Noun, Spec};
-use clawhold_core::command::{Command, Request};
+use clawhold_core::command::Request;
 use clawhold_core::limits;
 use clawhold_core::record::Record;
 use clawhold_core::run::{self, FixBacktest};
@@ -205,11 +205,7 @@ impl Player {
         let epoch = Epoch(record.epoch.0);
         let decoded = Record::decode(&record.body).map_err(|error| unread(&error))?;
         // A record of a term that is over is void, as for every server.
-        let takes_over = decoded.requests.first().is_some_and(
-            |request| matches!(&request.command, Command::TakeOver(take) if take.epoch == epoch),
-        );
-        let follows = epoch.0 == self.epoch.0 + 1 && takes_over;
-        if epoch == self.epoch || follows {
+        if epoch == self.epoch || decoded.begins(epoch, self.epoch) {
             self.epoch = epoch;
             self.take(decoded);
         }
