@@ -94,9 +94,10 @@ fn twenty_long_jobs_are_elsewhere_within_a_second_of_the_hand_back_and_before_ne
     let ids = add(&served, &["1"; 20]);
     let begun = place.path().join("begun");
     fs::create_dir(&begun).unwrap();
-    // Leaves a checkpoint, as a program does that can be resumed.
+    // Leaves a checkpoint in one step, as a program does that can be resumed.
     let script = format!(
-        "#!/bin/sh\necho \"{{\\\"at\\\":$CLAWHOLD_JOB}}\" > \"$CLAWHOLD_CHECKPOINT_FILE\"\n\
+        "#!/bin/sh\necho \"{{\\\"at\\\":$CLAWHOLD_JOB}}\" > \"$CLAWHOLD_CHECKPOINT_FILE.new\"\n\
+        mv \"$CLAWHOLD_CHECKPOINT_FILE.new\" \"$CLAWHOLD_CHECKPOINT_FILE\"\n\
         : > \"{}/$CLAWHOLD_JOB\"\nexec sleep 1000\n",
         begun.display()
     );
