@@ -99,6 +99,8 @@ pub const ENDED_SESSIONS_MAX: usize = 1_000;
 pub const REQUESTS_MAX: usize = 100_000;
 /// Milliseconds for which a request's answer is kept: 24 hours.
 pub const REQUEST_MS: u64 = 86_400_000;
+/// Milliseconds by which wall time has to leap ahead of time served to count as a leap.
+pub const LEAP_MS_MIN: u64 = 60_000;
 /// Events in one stream when nothing is said.
 pub const STREAM_EVENTS_DEFAULT: u64 = 1_000_000;
 /// Bytes in one stream when nothing is said: 256 MiB.

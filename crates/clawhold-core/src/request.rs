@@ -25,6 +25,9 @@ pub struct Requests {
     /// The ids in `by_id`, in the order of their entries.
     #[n(1)]
     order: Shelf<RequestId>,
+    /// By how much wall time leapt ahead of time served, all told: nobody grew older by that.
+    #[n(2)]
+    leapt_ms: Option<u64>,
 }
 
 /// One request and its answer.
@@ -32,6 +35,7 @@ pub struct Requests {
 struct Kept {
     #[n(0)]
     first: Position,
+    /// The wall time, without what it leapt.
     #[n(1)]
     at: Timestamp,
     #[n(2)]
@@ -78,7 +82,7 @@ impl Requests {
         command: &Command,
         answer: &Result<Answer, Refusal>,
     ) {
-        let (first, at) = (stamp.position, stamp.at);
+        let (first, at) = (stamp.position, self.calm(stamp.at));
         let kept = Kept { first, at, print: print(command), answer: answer.clone() };
         let before = self.by_id.insert(id.clone(), Shared::new(kept));
         assert!(before.is_none(), "a request id is remembered once");
@@ -90,13 +94,33 @@ impl Requests {
 
     /// Forgets the requests whose time is over.
     pub(crate) fn fall_due(&mut self, stamp: Stamp) {
+        let now = self.calm(stamp.at);
         for _ in 0..limits::DUE_PER_ENTRY_MAX {
             let oldest = self.order.front().and_then(|id| self.by_id.get(id));
-            if oldest.is_none_or(|kept| stamp.at < kept.at.after(limits::REQUEST_MS)) {
+            if oldest.is_none_or(|kept| now < kept.at.after(limits::REQUEST_MS)) {
                 return;
             }
             self.forget_oldest();
         }
+    }
+
+    /// Takes in that wall time went on by `passed_ms` while time served went on by `served_ms`.
+    ///
+    /// Where it leapt ahead, because the clock was moved or because nobody served, no request
+    /// grows older by that.
+    pub(crate) fn pass(&mut self, passed_ms: u64, served_ms: u64) {
+        let ahead_ms = passed_ms.saturating_sub(served_ms);
+        if !self.order.is_empty() && ahead_ms >= limits::LEAP_MS_MIN {
+            self.leapt_ms = Some(self.leapt_ms().saturating_add(ahead_ms));
+        }
+    }
+
+    fn calm(&self, at: Timestamp) -> Timestamp {
+        Timestamp(at.0.saturating_sub(self.leapt_ms()))
+    }
+
+    fn leapt_ms(&self) -> u64 {
+        self.leapt_ms.unwrap_or(0)
     }
 
     fn forget_oldest(&mut self) {

@@ -181,8 +181,9 @@ impl State {
         Applied { answer, replayed: false, changes: step.changes }
     }
 
-    /// Lets time pass without an entry.
-    pub(crate) fn pass(&mut self, at: Timestamp, elapsed_ms: u64) {
+    /// Lets time pass without an entry, as a record says.
+    pub fn pass(&mut self, at: Timestamp, elapsed_ms: u64) {
+        self.requests.pass(at.0.saturating_sub(self.last.at.0), elapsed_ms);
         self.last.at = self.last.at.max(at);
         self.last.served = self.last.served.after(elapsed_ms);
     }

@@ -3,7 +3,7 @@
 //! Leases and the hold on the log count on a clock that never runs back and includes suspended
 //! time; schedules and displays use wall time. Both are read together, once for each event.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clawhold_core::replica::Now;
 use clawhold_core::units::Timestamp;
@@ -12,7 +12,7 @@ use rustix::time::{ClockId, clock_gettime};
 /// Returns both clocks' readings.
 #[must_use]
 pub(crate) fn now() -> Now {
-    Now { at: Timestamp(millis(ClockId::Realtime)), uptime_ms: millis(ClockId::Boottime) }
+    Now { at: Timestamp(wall_ms()), uptime_ms: uptime_ms() }
 }
 
 /// Waits for `duration`. For pacing repeated attempts, never for synchronisation.
@@ -31,8 +31,16 @@ pub(crate) fn rfc3339(at: Timestamp) -> String {
     }
 }
 
-fn millis(clock: ClockId) -> u64 {
-    let time = clock_gettime(clock);
+/// Returns the wall time through the C library, so that a tool which shifts it for one process is
+/// heard.
+#[expect(clippy::disallowed_methods, reason = "this is the replacement that the lint names")]
+fn wall_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+fn uptime_ms() -> u64 {
+    let time = clock_gettime(ClockId::Boottime);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     let nanos = u64::try_from(time.tv_nsec).unwrap_or(0);
     seconds.saturating_mul(1_000).saturating_add(nanos / 1_000_000)

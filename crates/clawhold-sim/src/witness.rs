@@ -34,7 +34,7 @@ pub(crate) struct Witness {
     pub(crate) state: State,
     told: Vec<Told>,
     /// Where and when each request id first had its effect.
-    firsts: BTreeMap<RequestId, (Position, Timestamp)>,
+    firsts: BTreeMap<RequestId, (Position, Served)>,
     hashes: BTreeMap<Position, String>,
     /// Records that a server wrote after it was overtaken.
     pub(crate) void: u64,
@@ -112,6 +112,7 @@ impl Witness {
         self.epoch = epoch;
         self.at = self.at.max(record.at);
         self.served = self.served.after(record.elapsed_ms);
+        self.state.pass(self.at, record.elapsed_ms);
         self.pending = record.requests.into();
     }
 
@@ -128,8 +129,8 @@ impl Witness {
         if applied.replayed || empty || conflict {
             return None;
         }
-        let (first, at) = self.firsts.insert(id?, (position, self.state.last().at))?;
-        if self.state.last().at >= at.after(limits::REQUEST_MS) {
+        let (first, served) = self.firsts.insert(id?, (position, self.served))?;
+        if self.served >= served.after(limits::REQUEST_MS) {
             self.forgotten += 1;
             return None;
         }

@@ -103,10 +103,13 @@ impl Beats {
     async fn send(&self) -> Result<BeatReply, ClientError> {
         let beat = self.belief.beat();
         let call = self.client.write(Method::POST, routes::SESSION_BEAT, Some(&beat))?;
-        // One try never takes the time that the next one needs.
+        // One try never takes the time that the next one needs. A server that stands still is left
+        // for another one before anybody has to think of giving up, which is after two intervals.
         let interval = self.belief.interval();
         let left = self.belief.left();
-        let time = if left.is_zero() { interval } else { interval.min(left) };
+        let has_others = self.client.urls().len() > 1;
+        let one = if self.failures == 0 && has_others { interval / 2 } else { interval };
+        let time = if left.is_zero() { one } else { one.min(left) };
         let answer = self.client.try_once(&call, time.max(TRY_MIN)).await?;
         answer.read(&call)
     }

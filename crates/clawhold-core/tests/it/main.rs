@@ -11,3 +11,4 @@ mod golden;
 mod model;
 mod prose;
 mod replica;
+mod wall;

@@ -45,11 +45,18 @@ impl Hub {
     pub(super) fn start(handle: Handle) -> Arc<Self> {
         let hub = Arc::new(Self::default());
         let changes = handle.changes();
-        tokio::spawn(Arc::clone(&hub).listen(handle, changes));
+        let listening = Arc::clone(&hub);
+        tokio::spawn(async move {
+            listening.listen(handle, changes).await;
+            // Whoever still waits looks once more and is told that this server stops.
+            listening.claims.wake_all();
+            listening.streams.wake_all();
+            listening.grants.wake_all();
+        });
         hub
     }
 
-    async fn listen(self: Arc<Self>, handle: Handle, mut changes: Receiver<Arc<[Change]>>) {
+    async fn listen(&self, handle: Handle, mut changes: Receiver<Arc<[Change]>>) {
         let mut sweep = tokio::time::interval(SWEEP);
         sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut standing = handle.standing();

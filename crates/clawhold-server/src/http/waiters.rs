@@ -121,6 +121,12 @@ impl Waiters {
         }
     }
 
+    /// Wakes everybody, whatever there is for them: nothing more will come from here.
+    pub(super) fn wake_all(&self) {
+        let line = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        line.by_ticket.values().for_each(|waiter| waiter.wake.notify_one());
+    }
+
     /// Wakes those who wait for these sessions, whatever there is for them: their session ended
     /// or leaves.
     pub(super) fn wake_sessions(&self, sessions: &BTreeSet<SessionId>) {
