@@ -203,9 +203,11 @@ impl Bench {
         server = Server::start(&self.program)?;
         let before = server.memory_bytes();
         growth::fill(server.port, "deep", COUNT).await?;
+        let beyond = |now: u64| (now - before) as f64 / COUNT as f64 - load::PAYLOAD_BYTES as f64;
+        let live = beyond(server.memory_bytes());
         server.restart(true)?;
         let took = server.restart(true)?.as_secs_f64();
-        let beyond = (server.memory_bytes() - before) as f64 / COUNT as f64 - load::PAYLOAD_BYTES as f64;
+        let started = beyond(server.memory_bytes());
         let (mut full, mut full_claims) = (Vec::new(), Vec::new());
         for _ in 0..self.rounds {
             let mut ran = load::cycles_in(server.port, "deep", 16, 100, self.span).await?;
@@ -220,7 +222,8 @@ impl Bench {
         let report = &mut self.report;
         report.add("growth: throughput at 1 M queued to empty", &ratios, "x", Some(AtLeast(0.8)))?;
         report.add("growth: claim p99 at 1 M queued to empty", &slower, "x", Some(AtMost(2.0)))?;
-        report.add("growth: memory per job beyond its payload", &[beyond], "B", Some(AtMost(300.0)))?;
+        report.add("growth: memory per job beyond its payload", &[live], "B", Some(AtMost(300.0)))?;
+        report.add("growth: the same after a start", &[started], "B", None)?;
         report.add("growth: start with 1 M jobs", &[took], "s", Some(AtMost(3.0)))?;
         report.add("growth: audit of 1 M jobs", &[audited.seconds], "s", Some(AtMost(2.0)))?;
         report.add("growth: longest pause of others meanwhile", &[audited.pause_ms], "ms", Some(AtMost(10.0)))?;

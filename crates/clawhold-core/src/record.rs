@@ -87,10 +87,38 @@ impl Record {
     }
 }
 
-/// Returns the bytes of one request, as [`assemble`] takes them.
-#[must_use]
-pub fn encode_request(request: &Request) -> Vec<u8> {
-    minicbor::to_vec(request).expect("writing to memory does not fail")
+/// A request together with its bytes, as [`assemble`] takes them: whoever has the time makes it.
+#[derive(Clone, Debug)]
+pub struct Encoded {
+    request: Request,
+    bytes: Vec<u8>,
+}
+
+impl Encoded {
+    /// Encodes a request.
+    #[must_use]
+    pub fn new(request: Request) -> Self {
+        let bytes = minicbor::to_vec(&request).expect("writing to memory does not fail");
+        Self { request, bytes }
+    }
+
+    /// Returns the request.
+    #[must_use]
+    pub fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// Returns the request and lets its bytes go.
+    #[must_use]
+    pub fn into_request(self) -> Request {
+        self.request
+    }
+
+    /// Returns the request as a record holds it.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 /// Bytes that come before the requests, at most.
@@ -133,8 +161,8 @@ mod tests {
             command: Command::Tick,
         };
         let requests: Vec<Request> = [request("r-1"), request("r-2")].into();
-        let encoded: Vec<Vec<u8>> = requests.iter().map(encode_request).collect();
-        let assembled = assemble(Timestamp(7), 3, encoded.iter().map(Vec::as_slice));
+        let encoded: Vec<Encoded> = requests.iter().cloned().map(Encoded::new).collect();
+        let assembled = assemble(Timestamp(7), 3, encoded.iter().map(Encoded::bytes));
         let record = Record { version: RECORD_VERSION, at: Timestamp(7), elapsed_ms: 3, requests };
         assert_eq!(assembled, record.encode());
         assert_eq!(Record::decode(&assembled), Ok(record));

@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 use crate::beat::{Beat, BeatAnswer, Beats, Timer};
 use crate::change::What;
 use crate::command::{Command, Heard, Request, TakeOver};
-use crate::record::{self, BadRecord, Record};
+use crate::record::{self, BadRecord, Encoded, Record};
 use crate::state::{Applied, State};
 use crate::units::{Epoch, Position, RecordNumber, Served, Stamp, Timestamp};
 
@@ -58,6 +58,8 @@ pub struct Replica {
     /// Milliseconds served that no record has counted yet.
     unlogged_ms: u64,
     in_flight: Option<InFlight>,
+    /// How many batches in a row left before the one before them was applied.
+    ahead: u8,
     retry_ms: u64,
     stopping: bool,
     waiting: VecDeque<Waiting>,
@@ -68,15 +70,12 @@ pub struct Replica {
 #[derive(Debug)]
 struct Waiting {
     call: Option<Call>,
-    request: Request,
-    /// The request as the record will hold it.
-    bytes: Vec<u8>,
+    encoded: Encoded,
 }
 
 impl Waiting {
     fn new(call: Option<Call>, request: Request) -> Self {
-        let bytes = record::encode_request(&request);
-        Self { call, request, bytes }
+        Self { call, encoded: Encoded::new(request) }
     }
 }
 
@@ -98,7 +97,7 @@ struct InFlight {
 impl InFlight {
     /// Returns the record's bytes; the same each time.
     fn body(&self) -> Vec<u8> {
-        let pieces = self.requests.iter().map(|waiting| waiting.bytes.as_slice());
+        let pieces = self.requests.iter().map(|waiting| waiting.encoded.bytes());
         record::assemble(self.at, self.elapsed_ms, pieces)
     }
 }
@@ -131,6 +130,7 @@ impl Replica {
             asked_ms: 0,
             unlogged_ms: 0,
             in_flight: None,
+            ahead: 0,
             retry_ms: 0,
             stopping: false,
             waiting: VecDeque::new(),
@@ -139,8 +139,8 @@ impl Replica {
         }
     }
 
-    /// Takes one event in and returns what the driver is to do. Call
-    /// [`Replica::apply_next`] until it returns `None` after each step.
+    /// Takes one event in and returns what the driver is to do. Begin with that, then call
+    /// [`Replica::apply_next`] until it returns `None`, after each step.
     ///
     /// # Errors
     /// [`BadRecord`] when the log holds a record that this program cannot apply: it must stop.
@@ -154,7 +154,7 @@ impl Replica {
         match event {
             Event::Tick => {}
             Event::Submit { call, request } => {
-                actions.extend(self.take_or_decline(call, request));
+                actions.extend(self.take_or_decline(call, Encoded::new(request)));
             }
             Event::Appended(outcome) => self.appended(outcome, &mut actions),
             Event::TookOver(done) => self.took_over(done),
@@ -171,7 +171,7 @@ impl Replica {
     /// Takes a request in without acting upon it: whoever submits several at once calls
     /// [`Replica::step`] after the last. Returns what declines it, if it cannot be taken.
     #[must_use]
-    pub fn submit(&mut self, now: Now, call: Call, request: Request) -> Option<Action> {
+    pub fn submit(&mut self, now: Now, call: Call, request: Encoded) -> Option<Action> {
         self.pass(now);
         self.take_or_decline(call, request)
     }
@@ -299,8 +299,12 @@ impl Replica {
     /// clock once ran ahead, the log's time goes on with the time served, a little slower so that
     /// the clock catches up: a delay ends in time, whatever the clocks show.
     fn log_time(&self) -> Timestamp {
+        self.log_time_after(self.state.last().at)
+    }
+
+    fn log_time_after(&self, last: Timestamp) -> Timestamp {
         let served_ms = self.unlogged_ms - self.unlogged_ms / 16;
-        self.now.at.max(self.state.last().at.after(served_ms))
+        self.now.at.max(last.after(served_ms))
     }
 
     fn keep_hold_at(&self) -> u64 {
@@ -318,7 +322,7 @@ impl Replica {
         self.now.at = now.at;
     }
 
-    fn take_or_decline(&mut self, call: Call, request: Request) -> Option<Action> {
+    fn take_or_decline(&mut self, call: Call, request: Encoded) -> Option<Action> {
         let decline = if self.stopping || self.mode == Mode::Stopped {
             Some(Declined::Stopping)
         } else if self.mode != Mode::Active {
@@ -334,19 +338,21 @@ impl Replica {
         decline.map(|reason| Action::Decline { call, reason })
     }
 
-    fn enqueue(&mut self, call: Option<Call>, request: Request) {
-        let waiting = Waiting::new(call, request);
-        self.waiting_bytes += waiting.bytes.len();
-        self.waiting.push_back(waiting);
+    fn enqueue(&mut self, call: Option<Call>, encoded: Encoded) {
+        self.waiting_bytes += encoded.bytes().len();
+        self.waiting.push_back(Waiting { call, encoded });
     }
 
     fn ask(&mut self, command: Command) {
-        self.enqueue(None, Request { id: None, actor: None, command });
+        self.enqueue(None, Encoded::new(Request { id: None, actor: None, command }));
     }
 
     fn appended(&mut self, outcome: Append, actions: &mut Vec<Action>) {
         match outcome {
-            Append::Done => self.landed(),
+            Append::Done => {
+                self.landed();
+                self.cut_ahead(actions);
+            }
             Append::Overtaken if !self.was_in_doubt() => self.stand_by(actions),
             // What stands there after a doubt may be our own record that came late.
             Append::Overtaken | Append::Unknown => self.read_back(actions),
@@ -384,7 +390,9 @@ impl Replica {
         self.next = RecordNumber(flight.number.0 + 1);
         self.ready.push_back(Ready::Time { at: flight.at, elapsed_ms: flight.elapsed_ms });
         let entries = flight.requests.into_iter();
-        self.ready.extend(entries.map(|w| Ready::Entry { call: w.call, request: w.request }));
+        self.ready.extend(
+            entries.map(|w| Ready::Entry { call: w.call, request: w.encoded.into_request() }),
+        );
     }
 
     fn append_failed(&mut self, reason: &str, actions: &mut Vec<Action>) {
@@ -393,7 +401,7 @@ impl Replica {
         self.retry_ms = self.now.uptime_ms.saturating_add(RETRY_MS);
         let again = self.served().after(RETRY_MS);
         for waiting in flight.requests {
-            if let Some(timer) = ends(&waiting.request.command) {
+            if let Some(timer) = ends(&waiting.encoded.request().command) {
                 self.beats.look_again(timer, again);
             }
             if let Some(call) = waiting.call {

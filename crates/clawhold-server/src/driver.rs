@@ -15,7 +15,7 @@ use clawhold_core::answer::Refusal;
 use clawhold_core::beat::{Beat, BeatAnswer};
 use clawhold_core::change::Change;
 use clawhold_core::command::Request;
-use clawhold_core::record::BadRecord;
+use clawhold_core::record::{BadRecord, Encoded};
 use clawhold_core::replica::{Action, Call, Declined, Event, Mode, NoBeat, Replica};
 use clawhold_core::units::{Epoch, Position};
 use clawhold_core::{ActiveServer, Applied};
@@ -40,7 +40,7 @@ type BeatReply = oneshot::Sender<Result<Result<BeatAnswer, Refusal>, Failure>>;
 
 /// What the driver's thread is told.
 pub(crate) enum Message {
-    Submit { request: Box<Request>, ask: Box<dyn Ask> },
+    Submit { request: Box<Encoded>, ask: Box<dyn Ask> },
     Read { view: View },
     Beat { beat: Box<Beat>, reply: BeatReply },
     Log(Event),
@@ -173,7 +173,9 @@ impl Handle {
     ) -> Result<T, Failure> {
         let (sender, receiver) = oneshot::channel();
         let ask = Box::new(Asked { reply: Some(sender), look: Some(look), view });
-        self.send(Message::Submit { request: Box::new(request), ask })?;
+        // Encoded here, so that the driver's thread does not have to.
+        let request = Box::new(Encoded::new(request));
+        self.send(Message::Submit { request, ask })?;
         match tokio::time::timeout(OUTCOME_TIMEOUT, receiver).await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(_)) | Err(_) => Err(Failure::OutcomeUnknown),
@@ -405,6 +407,7 @@ impl Driver {
                 self.carry_out(action);
             }
         }
+        self.snapshot_if_due();
         self.turn_mode();
         Ok(())
     }
@@ -439,7 +442,6 @@ impl Driver {
             Action::Append { number, epoch, body } => {
                 self.logged.records += 1;
                 self.logged.bytes += body.len();
-                self.snapshot_if_due();
                 Order::Append { number, epoch, body }
             }
             Action::TakeOver { epoch, body } => Order::TakeOver { epoch, body },

@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Action, InFlight, Mode, Presence, Replica, Waiting};
+use super::{Action, InFlight, Mode, Presence, Ready, Replica, Waiting};
 use crate::beat::{Beat, Timer};
 use crate::command::{
     Command, ExpireRole, ExpireSession, Present, Request, ReturnCause, Standings, TakeBack,
@@ -12,7 +12,15 @@ use crate::command::{
 use crate::limits;
 use crate::record::{RECORD_VERSION, Record};
 use crate::renewal;
-use crate::units::{Epoch, Name, Served, SessionId};
+use crate::units::{Epoch, Name, Served, SessionId, Timestamp};
+
+/// Batches in a row that may leave before the one before them is applied.
+const AHEAD_MAX: u8 = 8;
+
+/// Tells whether a command only moves jobs, so that it cannot change what a server does next.
+fn is_about_jobs(command: &Command) -> bool {
+    matches!(command, Command::Enqueue(_) | Command::Claim(_) | Command::Settle(_))
+}
 
 impl Replica {
     /// Does what is due: take over, or cut the next batch.
@@ -115,8 +123,42 @@ impl Replica {
         if self.waiting.is_empty() && self.now.uptime_ms < self.keep_hold_at() {
             return;
         }
-        let requests = self.batch();
+        self.ahead = 0;
+        let requests = self.batch(|_| true);
         let at = self.log_time();
+        self.send(requests, at, actions);
+    }
+
+    /// Cuts the next batch before the one that just became durable is applied, so that the log
+    /// writes meanwhile. Only job commands leave so: nothing about them is decided here. Whatever
+    /// else there is to do comes first, and gets its turn after `AHEAD_MAX` batches.
+    pub(super) fn cut_ahead(&mut self, actions: &mut Vec<Action>) {
+        let are_jobs = |ready: &Ready| match ready {
+            Ready::Time { .. } => true,
+            Ready::Entry { request, .. } => is_about_jobs(&request.command),
+        };
+        let may = self.mode == Mode::Active && self.in_flight.is_none() && self.ahead < AHEAD_MAX;
+        let has_duty = self.stopping
+            || self.now.uptime_ms < self.retry_ms
+            || self.beats.next_look().is_some_and(|at| at <= self.served())
+            || self.is_due();
+        if !may || has_duty || !self.ready.iter().all(are_jobs) {
+            return;
+        }
+        let requests = self.batch(is_about_jobs);
+        if requests.is_empty() {
+            return;
+        }
+        let landed_at = self.ready.iter().find_map(|ready| match ready {
+            Ready::Time { at, .. } => Some(*at),
+            Ready::Entry { .. } => None,
+        });
+        let at = landed_at.map_or(self.log_time(), |landed| self.log_time_after(landed));
+        self.ahead += 1;
+        self.send(requests, at, actions);
+    }
+
+    fn send(&mut self, requests: Vec<Waiting>, at: Timestamp, actions: &mut Vec<Action>) {
         let elapsed_ms = core::mem::take(&mut self.unlogged_ms);
         let flight = InFlight {
             number: self.next,
@@ -158,26 +200,28 @@ impl Replica {
         }
     }
 
-    /// Takes what goes into the next record, and adds how far the candidates have come before
+    /// Takes what goes into the next record, as far as it is taken, and adds how far the candidates have come before
     /// each request that may choose among them.
-    fn batch(&mut self) -> Vec<Waiting> {
+    fn batch(&mut self, takes: impl Fn(&Command) -> bool) -> Vec<Waiting> {
         let mut batch: Vec<Waiting> = Vec::new();
         let mut bytes = 0;
         while let Some(waiting) = self.waiting.front() {
-            let full = bytes + waiting.bytes.len() > limits::BATCH_BYTES_MAX;
-            if !batch.is_empty() && (full || batch.len() >= limits::BATCH_COMMANDS_MAX) {
+            let full = bytes + waiting.encoded.bytes().len() > limits::BATCH_BYTES_MAX;
+            let has_room = batch.is_empty() || !full && batch.len() < limits::BATCH_COMMANDS_MAX;
+            if !has_room || !takes(&waiting.encoded.request().command) {
                 break;
             }
             let Some(waiting) = self.waiting.pop_front() else { break };
-            self.waiting_bytes = self.waiting_bytes.saturating_sub(waiting.bytes.len());
-            bytes += waiting.bytes.len();
-            for role in self.chosen_in(&waiting.request.command) {
+            let size = waiting.encoded.bytes().len();
+            self.waiting_bytes = self.waiting_bytes.saturating_sub(size);
+            bytes += size;
+            for role in self.chosen_in(&waiting.encoded.request().command) {
                 let lines = self.beats.standings(&self.state, self.served(), &role);
                 if !lines.is_empty() {
                     let command = Command::Standings(Standings { role, lines });
                     let request = Request { id: None, actor: None, command };
                     let standings = Waiting::new(None, request);
-                    bytes += standings.bytes.len();
+                    bytes += standings.encoded.bytes().len();
                     batch.push(standings);
                 }
             }

@@ -73,10 +73,20 @@ impl<T> Written<T> {
 
 impl<T: Serialize> IntoResponse for Written<T> {
     fn into_response(self) -> Response {
-        let mut response = match serde_json::to_vec(&self.body) {
-            Ok(body) => body.into_response(),
-            Err(error) => return Rejected::new(Code::Internal, error.to_string()).into_response(),
-        };
+        match serde_json::to_vec(&self.body) {
+            Ok(body) => self.map(|_| Raw(body)).into_response(),
+            Err(error) => Rejected::new(Code::Internal, error.to_string()).into_response(),
+        }
+    }
+}
+
+/// A body that is JSON already.
+#[derive(Debug)]
+pub(super) struct Raw(pub(super) Vec<u8>);
+
+impl IntoResponse for Written<Raw> {
+    fn into_response(self) -> Response {
+        let mut response = self.body.0.into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(HeaderName::from_static(routes::POSITION), HeaderValue::from(self.position));

@@ -3,24 +3,24 @@
 //! A claim that would get nothing is not logged: it waits in line, or comes back empty. Whoever
 //! goes away while waiting leaves the line and takes nothing.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use clawhold_api::error::Code;
 use clawhold_api::job as wire;
-use clawhold_core::answer::{Answer, Claimed, Refusal, SettledAs};
+use clawhold_core::answer::{Answer, Refusal, SettledAs};
 use clawhold_core::command::{Claim, Command, SessionKey, Settle, Wanted};
-use clawhold_core::job::Job;
 use clawhold_core::replica::Replica;
-use clawhold_core::units::{Name, RequestId};
+use clawhold_core::units::RequestId;
 
 use super::body::Body;
-use super::call::{Call, Written, check_active};
+use super::call::{Call, Raw, Written, check_active};
 use super::error::{Rejected, problem_of};
+use super::handed::{Handed, claimed_body, handed, settled_body};
 use super::waiters::claimable;
-use super::{Room, convert, view};
+use super::{Room, convert};
 use crate::clock;
 
 pub(super) async fn claim(
@@ -33,7 +33,7 @@ pub(super) async fn claim(
     let wanted = convert::wanted("", &body.queues, body.max.unwrap_or(1))?;
     let wait = Duration::from_millis(wait_ms);
     match room.claim_when_ready(&call, session, &wanted, wait).await? {
-        Some(claimed) => Ok(claimed.into_response()),
+        Some(claimed) => Ok(claimed.map(|handed| Raw(claimed_body(&handed))).into_response()),
         None => Ok(Json(wire::Claimed { jobs: Vec::new() }).into_response()),
     }
 }
@@ -47,7 +47,7 @@ impl Room {
         session: SessionKey,
         wanted: &Wanted,
         wait: Duration,
-    ) -> Result<Option<Written<wire::Claimed>>, Rejected> {
+    ) -> Result<Option<Written<Vec<Handed>>>, Rejected> {
         // In line before the first look, so that no change is missed.
         let waits = !wait.is_zero();
         let place = waits.then(|| self.hub.claims.enlist(session.id, wanted.clone()));
@@ -55,7 +55,7 @@ impl Room {
         tokio::pin!(patience);
         loop {
             let claimed = self.claim_if_ready(call.clone(), session, wanted.clone()).await?;
-            if let Some(claimed) = claimed.filter(|claimed| !claimed.body.jobs.is_empty()) {
+            if let Some(claimed) = claimed.filter(|claimed| !claimed.body.is_empty()) {
                 return Ok(Some(claimed));
             }
             let Some(place) = &place else { return Ok(None) };
@@ -73,7 +73,7 @@ impl Room {
         call: Call,
         session: SessionKey,
         wanted: Wanted,
-    ) -> Result<Option<Written<wire::Claimed>>, Rejected> {
+    ) -> Result<Option<Written<Vec<Handed>>>, Rejected> {
         let command = Command::Claim(Claim { session, wanted: wanted.clone() });
         let id = call.id.clone();
         let look = move |replica: &Replica| match is_ready(replica, id.as_ref(), session, &wanted) {
@@ -85,9 +85,7 @@ impl Room {
             let Answer::Claimed(claimed) = answer else { return Err(Rejected::broken("claim")) };
             Ok(handed(replica, claimed))
         });
-        let claimed = claimed.await?;
-        let show = |handed: Vec<Handed>| wire::Claimed { jobs: show_handed(&handed) };
-        Ok(claimed.map(|written| written.map(show)))
+        claimed.await
     }
 }
 
@@ -114,7 +112,7 @@ pub(super) async fn settle(
     State(room): State<Room>,
     call: Call,
     Body(body): Body<wire::Settle>,
-) -> Result<Written<wire::Settled>, Rejected> {
+) -> Result<Response, Rejected> {
     let next = body.next.as_ref();
     let next = next.map(|next| convert::wanted("next.", &next.queues, next.max)).transpose()?;
     let command = Settle {
@@ -130,11 +128,11 @@ pub(super) async fn settle(
         Ok((results.clone(), handed(replica, claimed)))
     });
     let written = written.await?;
-    Ok(written.map(|(results, handed)| {
-        let results = asked.iter().zip(&results);
-        let results = results.map(|(job, result)| show_result(*job, result)).collect();
-        wire::Settled { results, jobs: show_handed(&handed) }
-    }))
+    let (results, handed) = &written.body;
+    let results = asked.iter().zip(results).map(|(job, result)| show_result(*job, result));
+    let body = settled_body(results, handed);
+    let body = body.map_err(|error| Rejected::new(Code::Internal, error.to_string()))?;
+    Ok(written.map(|_| Raw(body)).into_response())
 }
 
 fn show_result(job: u64, result: &Result<SettledAs, Refusal>) -> wire::SettleResult {
@@ -149,41 +147,4 @@ fn show_result(job: u64, result: &Result<SettledAs, Refusal>) -> wire::SettleRes
         Err(refusal) => (None, None, Some(problem_of(refusal))),
     };
     wire::SettleResult { job, state, retry_at, problem }
-}
-
-/// A job as it was handed out, and the name of its queue.
-type Handed = (Arc<Job>, Name);
-
-/// Returns jobs as they were handed out. One that is not under that claim any more, which a
-/// repeated request may find, is left out: whoever asks holds it no longer.
-fn handed(replica: &Replica, claimed: &[Claimed]) -> Vec<Handed> {
-    let jobs = replica.state().jobs();
-    let shared = claimed.iter().filter_map(|claimed| {
-        let job = jobs.share(claimed.job).filter(|job| job.claim == claimed.claim)?;
-        let queue = jobs.queue_of(&job).clone();
-        Some((job, queue))
-    });
-    shared.collect()
-}
-
-/// Returns jobs as their holder is told of them. Not for the driver's thread: it takes a while.
-fn show_handed(handed: &[Handed]) -> Vec<wire::ClaimedJob> {
-    let shown = handed.iter().filter_map(|(job, queue)| {
-        let run = job.run.as_deref()?;
-        Some(wire::ClaimedJob {
-            id: job.id.0,
-            claim: job.claim.0,
-            queue: queue.to_string(),
-            payload: convert::json(&job.payload),
-            priority: job.priority.into(),
-            attempt: u64::from(job.attempts).saturating_add(1),
-            losses: job.losses.into(),
-            hand_backs: job.hand_backs.into(),
-            checkpoint: job.checkpoint().map(|kept| convert::json(&kept.bytes)),
-            timeout_ms: job.rule().timeout_ms,
-            progress_ms: Some(run.progress_ms).filter(|ms| *ms > 0),
-            created: view::moment(job.created),
-        })
-    });
-    shown.collect()
 }

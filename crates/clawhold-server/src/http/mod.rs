@@ -11,6 +11,7 @@ mod convert;
 mod error;
 mod event;
 mod follow;
+mod handed;
 mod health;
 mod heard;
 mod hub;
