@@ -37,7 +37,8 @@ impl fmt::Debug for SessionKey {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OpenSession {
-    /// What people call it. A label is no identity: several sessions may bear the same.
+    /// What people call it, not by digits alone. A label is no identity: several sessions may bear
+    /// the same.
     pub label: String,
     /// Milliseconds without a beat after which the session is lost, 200 to 86400000; 10000 when
     /// absent.

@@ -4,14 +4,16 @@
 //! The oldest is forgotten first. Whose id it is, is decided at the door.
 
 use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use minicbor::{Decode, Encode};
 use sha2::Digest;
 
 use crate::answer::{Answer, Refusal};
-use crate::command::{Command, OpenSession, TakeOver};
+use crate::command::{Automate, Command, Import, OpenSession, TakeOver};
 use crate::limits;
 use crate::shared::{Shared, Shelf};
 use crate::snapshot::Hashing;
@@ -146,7 +148,7 @@ fn print(command: &Command) -> u64 {
     } else if let Command::TakeOver(take) = command {
         Some(Command::TakeOver(TakeOver { nonce: 0, ..take.clone() }))
     } else {
-        None
+        asked_for(command)
     };
     let mut hashing = Hashing::default();
     minicbor::encode(drawn.as_ref().unwrap_or(command), &mut hashing)
@@ -155,6 +157,15 @@ fn print(command: &Command) -> u64 {
     let mut first = [0; 8];
     first.copy_from_slice(&digest[..8]);
     u64::from_be_bytes(first)
+}
+
+/// Returns an import as it was asked for, whatever there was to be done for it.
+fn asked_for(command: &Command) -> Option<Command> {
+    let Command::Automate(automate) = command else { return None };
+    let Automate::Import(import) = &**automate else { return None };
+    let asked = Some(import.asked?);
+    let import = Import { definitions: Vec::new(), remove: Vec::new(), asked };
+    Some(Command::Automate(Box::new(Automate::Import(import))))
 }
 
 /// Returns the refusal of a field that lies outside its range.

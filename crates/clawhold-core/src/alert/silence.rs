@@ -52,7 +52,8 @@ impl State {
         command: &AddSilence,
     ) -> Result<Answer, Refusal> {
         let now = step.stamp.at;
-        check_silence(now, command)?;
+        let until = command.for_ms.map_or(command.until, |ms| now.after(ms));
+        check_silence(now, until, &command.reason)?;
         self.end_silences(step);
         let count = self.automation.alerts.silences.len();
         if count >= limits::SILENCES_MAX {
@@ -65,7 +66,7 @@ impl State {
             rule: command.rule.clone(),
             group: command.group.clone(),
             reason: command.reason.clone(),
-            until: command.until,
+            until,
             until_resolved: command.until_resolved,
             actor: step.actor.clone(),
             stamp: step.stamp,
@@ -140,14 +141,13 @@ impl State {
     }
 }
 
-fn check_silence(now: Timestamp, command: &AddSilence) -> Result<(), Refusal> {
+fn check_silence(now: Timestamp, until: Timestamp, reason: &Text) -> Result<(), Refusal> {
     let latest = now.after(limits::SILENCE_MS_MAX);
-    let until = command.until;
     if !(now < until && until <= latest) {
         let allowed = format!("a moment after {now} and not after {latest}: at most 30 days");
         return Err(out_of_range("until", until, &allowed));
     }
-    if command.reason.as_str().trim().is_empty() {
+    if reason.as_str().trim().is_empty() {
         return Err(out_of_range("reason", "empty", "a text that says why"));
     }
     Ok(())

@@ -314,6 +314,7 @@ impl Play {
                 reason: Text::cut(option(words, "reason=").unwrap_or("maintenance")),
                 until: Timestamp(option(words, "until=").map_or(0, ms)),
                 until_resolved: words.contains(&"until-resolved"),
+                for_ms: option(words, "for=").map(ms),
             }),
             "expire" => Automate::ExpireSilence(ExpireSilence { silence: number(words[1]) }),
             "sending" => Automate::Sending(Sending { message: MessageId(number(words[1])) }),

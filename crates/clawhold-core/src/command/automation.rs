@@ -179,6 +179,10 @@ pub struct Import {
     /// What shall be no more.
     #[n(1)]
     pub remove: Vec<RemoveDefinition>,
+    /// A digest of what was asked. What is to be done for it depends on what is there: a retry
+    /// finds it done, and is the same request still.
+    #[n(2)]
+    pub asked: Option<u64>,
 }
 
 /// A value for one parameter of a run.
@@ -338,12 +342,15 @@ pub struct AddSilence {
     /// Why.
     #[n(2)]
     pub reason: Text,
-    /// When it ends.
+    /// When it ends, if `for_ms` says nothing.
     #[n(3)]
     pub until: Timestamp,
     /// Whether it ends as soon as what it silences is over.
     #[n(4)]
     pub until_resolved: bool,
+    /// Milliseconds that it lasts. A retry says the same, which a moment would not.
+    #[n(5)]
+    pub for_ms: Option<u64>,
 }
 
 /// See [`Automate::ExpireSilence`].

@@ -23,6 +23,7 @@ use crate::units::{
 
 mod claiming;
 mod ending;
+mod field;
 mod rebalancing;
 
 /// Plays a script and compares what came of each line.

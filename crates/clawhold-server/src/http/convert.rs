@@ -20,11 +20,23 @@ const NAME_ALLOWED: &str = "1 to 100 ASCII letters, digits and . _ - : @, \
 const KEY_ALLOWED: &str = "1 to 256 bytes without control characters";
 const TEXT_ALLOWED: &str = "at most 2048 bytes of text without NUL";
 const SESSION_ALLOWED: &str = "the session key that was issued: ID.SECRET";
-const MOMENT_ALLOWED: &str = "RFC 3339, from 1970 to 9999: 2026-11-30T16:00:00.000Z";
+const LABEL_ALLOWED: &str = "a name with one character at least that is no digit, \
+                             so that none is taken for an id";
+const MOMENT_ALLOWED: &str = "RFC 3339, 1970-01-01T00:00:00Z to 9999-12-30T22:00:00Z: \
+                              2026-11-30T16:00:00.000Z or 2026-11-30T17:00:00+01:00";
 
 /// Returns a name.
 pub(super) fn name(field: impl Display, text: &str) -> Result<Name, Rejected> {
     Name::parse(text).map_err(|_| Rejected::field(&field.to_string(), text, NAME_ALLOWED))
+}
+
+/// Returns the label of a session. Digits alone would be read as the id of another one.
+pub(super) fn label(field: &str, text: &str) -> Result<Name, Rejected> {
+    let name = name(field, text)?;
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(Rejected::field(field, text, LABEL_ALLOWED));
+    }
+    Ok(name)
 }
 
 /// Returns a name, if there is one.
@@ -207,14 +219,40 @@ fn due(at: fmt::Arguments<'_>, job: &wire::NewJob) -> Result<Due, Rejected> {
     }
 }
 
+/// The last moment that has a date wherever one is: 9999-12-30T22:00:00Z.
+const MOMENT_MS_MAX: u64 = 253_402_207_200_000;
+
 fn moment(field: &str, text: &str) -> Result<Timestamp, Rejected> {
     let bad = || Rejected::field(field, text, MOMENT_ALLOWED);
+    if !is_moment(text.as_bytes()) {
+        return Err(bad());
+    }
     let parsed: jiff::Timestamp = text.parse().map_err(|_| bad())?;
     let ms = u64::try_from(parsed.as_millisecond()).map_err(|_| bad())?;
-    if ms > limits::TIMESTAMP_MS_MAX {
+    if ms > MOMENT_MS_MAX {
         return Err(bad());
     }
     Ok(Timestamp(ms))
+}
+
+/// Tells whether these bytes look like `2026-11-30T16:00:00[.fraction](Z|+01:00)`: a date alone, a
+/// named zone or a leap second would be taken for something that nobody wrote.
+fn is_moment(bytes: &[u8]) -> bool {
+    let Some((head, tail)) = bytes.split_at_checked(19) else { return false };
+    let fraction = match tail.strip_prefix(b".") {
+        Some(rest) => 1 + rest.iter().take_while(|byte| byte.is_ascii_digit()).count(),
+        None => 0,
+    };
+    let (fraction, offset) = tail.split_at(fraction);
+    let zone = offset == b"Z" || like(offset, b"+00:00") || like(offset, b"-00:00");
+    let shaped = like(head, b"0000-00-00T00:00:00") && zone && fraction != b".";
+    shaped && &head[17..] != b"60"
+}
+
+/// Tells whether `bytes` has a digit where `shape` has a zero, and its bytes elsewhere.
+fn like(bytes: &[u8], shape: &[u8]) -> bool {
+    let fits = |(b, s): (&u8, &u8)| if *s == b'0' { b.is_ascii_digit() } else { b == s };
+    bytes.len() == shape.len() && bytes.iter().zip(shape).all(fits)
 }
 
 fn retry_rule(at: fmt::Arguments<'_>, job: &wire::NewJob) -> Result<RetryRule, Rejected> {

@@ -38,7 +38,7 @@ pub(super) async fn open(
     })?;
     let command = OpenSession {
         secret,
-        label: convert::name("label", &body.label)?,
+        label: convert::label("label", &body.label)?,
         ttl_ms: convert::range("ttl_ms", ttl_ms, limits::TTL_MS_MIN, limits::TTL_MS_MAX)?,
         queues: convert::names("queues", &body.queues, 0)?,
         slots: convert::small("slots", slots, u64::from(is_worker), SLOTS_MAX)?,

@@ -2,6 +2,7 @@
 
 mod automation;
 mod door;
+mod field;
 mod hook;
 mod receiver;
 mod sink;

@@ -129,8 +129,9 @@ pub(super) fn resolve(
     let sessions = replica.state().sessions();
     let labelled = sessions.list(None).filter(fits).filter(|one| one.label.as_str() == text);
     let ids: Vec<u64> = labelled.map(|session| session.id.0).take(100).collect();
-    let id =
-        text.parse().ok().filter(|id| ids.is_empty() || sessions.live(SessionId(*id)).is_some());
+    // An id in any other form, as with a zero before it, is a label and nothing else.
+    let id: Option<u64> = text.parse().ok().filter(|id: &u64| id.to_string() == text);
+    let id = id.filter(|id| ids.is_empty() || sessions.live(SessionId(*id)).is_some());
     match (id, ids.as_slice()) {
         (Some(id), _) => Ok(SessionId(id)),
         (None, [id]) => Ok(SessionId(*id)),

@@ -77,7 +77,7 @@ struct Quiet {
     #[arg(long, value_name = "NAME")]
     group: Option<String>,
     /// How long
-    #[arg(long = "for", value_name = "DURATION", value_parser = SOME.parser())]
+    #[arg(long = "for", value_name = "DURATION", allow_hyphen_values = true, value_parser = SOME.parser())]
     span: Span,
     /// Why, for those who wonder
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]

@@ -67,13 +67,13 @@ struct Add {
     #[arg(long, value_name = "KIND,…")]
     group_by: Vec<String>,
     /// The time that is looked at together
-    #[arg(long, value_name = "DURATION", value_parser = ANY.parser())]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = ANY.parser())]
     window: Option<Span>,
     /// The time that it must hold before it fires
-    #[arg(long = "for", value_name = "DURATION", value_parser = ANY.parser())]
+    #[arg(long = "for", value_name = "DURATION", allow_hyphen_values = true, value_parser = ANY.parser())]
     hold: Option<Span>,
     /// The time for which it goes on firing after it ceased to hold
-    #[arg(long, value_name = "DURATION", value_parser = ANY.parser())]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = ANY.parser())]
     keep_firing: Option<Span>,
     /// How bad it is: critical, warning or info
     #[arg(long, value_name = "SEVERITY")]
@@ -105,13 +105,13 @@ struct Edit {
     #[arg(long, value_name = "KIND,…")]
     group_by: Option<Vec<String>>,
     /// The time that is looked at together
-    #[arg(long, value_name = "DURATION", value_parser = ANY.parser())]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = ANY.parser())]
     window: Option<Span>,
     /// The time that it must hold before it fires
-    #[arg(long = "for", value_name = "DURATION", value_parser = ANY.parser())]
+    #[arg(long = "for", value_name = "DURATION", allow_hyphen_values = true, value_parser = ANY.parser())]
     hold: Option<Span>,
     /// The time for which it goes on firing after it ceased to hold
-    #[arg(long, value_name = "DURATION", value_parser = ANY.parser())]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = ANY.parser())]
     keep_firing: Option<Span>,
     /// How bad it is: critical, warning or info
     #[arg(long, value_name = "SEVERITY")]

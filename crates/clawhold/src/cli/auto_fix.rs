@@ -80,7 +80,7 @@ struct Add {
     #[arg(long, value_name = "WHO")]
     approval: Option<String>,
     /// How long an approval waits for an answer
-    #[arg(long, value_name = "DURATION", value_parser = SOME.parser())]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = SOME.parser())]
     approval_expiry: Option<Span>,
     /// Whoever last edited it may not approve it
     #[arg(long)]
@@ -92,13 +92,13 @@ struct Add {
     #[arg(long, value_name = "CHANNEL,…")]
     notify: Vec<String>,
     /// How many runs may start within any such period, such as `6 per day`; several all hold
-    #[arg(long, value_name = "N per UNIT")]
+    #[arg(long, value_name = "N per UNIT", allow_hyphen_values = true)]
     max_runs: Vec<String>,
     /// The same, for each target by itself
-    #[arg(long, value_name = "N per UNIT")]
+    #[arg(long, value_name = "N per UNIT", allow_hyphen_values = true)]
     max_runs_per_target: Vec<String>,
     /// How long it rests on a target after a run: `15m`; `5m per rule` on every target
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     cooldown: Option<String>,
     /// What happens to a run when a step fails: stop, continue or ask
     #[arg(long, value_name = "WHAT")]
@@ -127,7 +127,7 @@ struct Edit {
     #[arg(long, value_name = "WHO")]
     approval: Option<String>,
     /// How long an approval waits for an answer
-    #[arg(long, value_name = "DURATION", value_parser = SOME.parser())]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = SOME.parser())]
     approval_expiry: Option<Span>,
     /// Whoever last edited it may not approve it; --four-eyes=false for no longer
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = flag)]
@@ -139,13 +139,13 @@ struct Edit {
     #[arg(long, value_name = "CHANNEL,…")]
     notify: Option<Vec<String>>,
     /// How many runs may start within any such period; several all hold
-    #[arg(long, value_name = "N per UNIT")]
+    #[arg(long, value_name = "N per UNIT", allow_hyphen_values = true)]
     max_runs: Option<Vec<String>>,
     /// The same, for each target by itself
-    #[arg(long, value_name = "N per UNIT")]
+    #[arg(long, value_name = "N per UNIT", allow_hyphen_values = true)]
     max_runs_per_target: Option<Vec<String>>,
     /// How long it rests after a run
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     cooldown: Option<String>,
     /// What happens to a run when a step fails: stop, continue or ask
     #[arg(long, value_name = "WHAT")]

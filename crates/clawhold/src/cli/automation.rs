@@ -35,7 +35,7 @@ enum Word {
 #[derive(Debug, Args)]
 struct Pause {
     /// How long; until it is resumed when absent
-    #[arg(long = "for", value_name = "DURATION", value_parser = SOME.parser())]
+    #[arg(long = "for", value_name = "DURATION", allow_hyphen_values = true, value_parser = SOME.parser())]
     span: Option<Span>,
     /// Why, for those who wonder
     #[arg(

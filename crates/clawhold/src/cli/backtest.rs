@@ -18,7 +18,7 @@ pub(crate) struct Backtest {
     /// Its name
     name: String,
     /// How far to look back
-    #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = SOME.parser())]
+    #[arg(long, value_name = "DURATION", default_value = "24h", allow_hyphen_values = true, value_parser = SOME.parser())]
     since: Span,
 }
 

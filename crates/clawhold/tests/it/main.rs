@@ -8,6 +8,7 @@ mod config;
 mod connection;
 mod drill;
 mod failover;
+mod field;
 mod job;
 mod lead;
 mod openclaw;

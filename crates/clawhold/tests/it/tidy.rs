@@ -5,6 +5,7 @@
 
 mod documents;
 mod imports;
+mod reports;
 mod repository;
 mod sources;
 

@@ -224,7 +224,7 @@ fn would_be(
     let (noun, title) = (wanted.spec.noun(), wanted.title.clone());
     let command =
         Define { title: wanted.title, spec: wanted.spec, expect, enabled: wanted.enabled };
-    let import = Import { definitions: vec![command], remove: Vec::new() };
+    let import = Import { definitions: vec![command], remove: Vec::new(), asked: None };
     let trial = catalog.trial(state.last(), &import);
     let trial = trial.map_err(|refusal| Rejected::known(state, &refusal))?;
     let known = trial.require(noun, &title).map_err(|refusal| Rejected::from(&refusal))?;

@@ -8,6 +8,7 @@ use clawhold_core::alert::Silence;
 use clawhold_core::answer::Answer;
 use clawhold_core::command::{AddSilence, Automate, ExpireSilence};
 use clawhold_core::limits;
+use clawhold_core::units::Timestamp;
 
 use super::definition::automate;
 use super::value;
@@ -46,8 +47,9 @@ pub(super) async fn add(
         rule: value::title_opt("rule", body.rule.as_deref())?,
         group: value::text_opt("group", body.group.as_deref())?,
         reason,
-        until: clock::now().at.after(for_ms),
+        until: Timestamp(0),
         until_resolved: body.until_resolved,
+        for_ms: Some(for_ms),
     };
     let command = automate(Automate::AddSilence(command));
     let written = room.write(call, command, |replica, answer| {

@@ -10,6 +10,7 @@ use clawhold_core::command::{Automate, Define, Expect, Import, RemoveDefinition}
 use clawhold_core::limits;
 use clawhold_core::replica::Replica;
 use clawhold_core::units::Title;
+use sha2::{Digest, Sha256};
 
 use super::definition::automate;
 use super::kind::{self, Wanted};
@@ -80,7 +81,7 @@ pub(super) async fn import(
     call: Call,
     Body(body): Body<wire::Import>,
 ) -> Result<Written<wire::Imported>, Rejected> {
-    let (dry_run, prune) = (body.dry_run, body.prune);
+    let (dry_run, prune, asked) = (body.dry_run, body.prune, digest(&body)?);
     let specs = each(body.definitions);
     convert::count("definitions", specs.len(), 0, limits::DEFINITIONS_MAX)?;
     if prune && specs.is_empty() {
@@ -88,7 +89,7 @@ pub(super) async fn import(
         return Err(Rejected::field("definitions", "empty", allowed));
     }
     let _turn = room.edits.lock().await;
-    let read = room.read(move |replica| Planned::of(replica, &specs, prune));
+    let read = room.read(move |replica| Planned::of(replica, &specs, prune, asked));
     let planned = read.await?;
     if dry_run {
         return Ok(Written {
@@ -99,12 +100,23 @@ pub(super) async fn import(
     }
     let import = planned.import.clone();
     let written = room.write(call, automate(Automate::Import(import)), move |_, answer| {
-        let Answer::Imported { .. } = answer else {
+        let Answer::Imported { added, changed, removed } = answer else {
             return Err(Rejected::broken("import definitions"));
         };
-        Ok(planned.shown(false))
+        // An answer that was given before says what was done then.
+        let all = planned.import.definitions.len() as u64 + planned.unchanged;
+        let unchanged = all.saturating_sub(*added).saturating_sub(*changed);
+        let (added, changed, removed) = (*added, *changed, *removed);
+        Ok(wire::Imported { added, changed, removed, unchanged, ..planned.shown(false) })
     });
     written.await
+}
+
+/// Returns 64 bits of a digest over what is asked.
+fn digest(body: &wire::Import) -> Result<u64, Rejected> {
+    let text = serde_json::to_vec(body).map_err(|_| Rejected::broken("an import"))?;
+    let digest = Sha256::digest(&text);
+    Ok(digest.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte)))
 }
 
 /// What an import would do.
@@ -121,6 +133,7 @@ impl Planned {
         replica: &Replica,
         specs: &[definition_wire::Spec],
         prune: bool,
+        asked: u64,
     ) -> Result<Self, Rejected> {
         let state = replica.state();
         let catalog = state.automation().catalog();
@@ -152,7 +165,7 @@ impl Planned {
                 enabled: one.enabled,
             })
             .collect();
-        let import = Import { definitions, remove };
+        let import = Import { definitions, remove, asked: Some(asked) };
         let after = catalog.trial(state.last(), &import);
         let after = after.map_err(|refusal| Rejected::known(state, &refusal))?;
         let items = items(replica, catalog, &after, &import);

@@ -10,7 +10,8 @@ use crate::http::error::Rejected;
 
 const TITLE_ALLOWED: &str =
     "1 to 100 bytes, without control or hidden characters, and no space at its ends";
-const DURATION_ALLOWED: &str = "a length of time: 500ms, 90s, 15m, 2h, 1d, 1w, 1h30m";
+const DURATION_ALLOWED: &str =
+    "a length of time, at most 3650d: 500ms, 90s, 15m, 2h, 1d, 1w, 1h30m";
 const MAX_RUNS_ALLOWED: &str =
     "6 per day, 3 per 2 hours, once per hour, 20/day, or unlimited; to allow none, disable it";
 const APPROVAL_ALLOWED: &str = "auto, ask, ask:2, ask:@group, ask:2@group or never";
@@ -99,22 +100,26 @@ pub(super) fn grouping(field: &str, text: &str) -> Result<Grouping, Rejected> {
 /// Returns the milliseconds of a length of time.
 pub(super) fn duration(field: &str, text: &str) -> Result<u64, Rejected> {
     let bad = || Rejected::field(field, text, DURATION_ALLOWED);
-    let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-    let mut rest = compact.as_str();
+    let mut rest = text.trim();
     let mut total = 0_u64;
     if rest.is_empty() {
         return Err(bad());
     }
     while !rest.is_empty() {
-        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let letters = rest[digits..].bytes().take_while(u8::is_ascii_alphabetic).count();
-        let count: u64 = rest[..digits].parse().map_err(|_| bad())?;
-        let unit = unit(&rest[digits..digits + letters]).ok_or_else(bad)?;
+        let (count, after) = split(rest, u8::is_ascii_digit);
+        let (word, after) = split(after.trim_start(), u8::is_ascii_alphabetic);
+        let count: u64 = count.parse().map_err(|_| bad())?;
+        let unit = unit(word).ok_or_else(bad)?;
         let more = count.checked_mul(unit).ok_or_else(bad)?;
         total = total.checked_add(more).ok_or_else(bad)?;
-        rest = &rest[digits + letters..];
+        rest = after.trim_start();
     }
     if total > limits::DURATION_MS_MAX { Err(bad()) } else { Ok(total) }
+}
+
+/// Splits a text behind its first bytes that are `like`.
+fn split(text: &str, like: impl Fn(&u8) -> bool) -> (&str, &str) {
+    text.split_at(text.bytes().take_while(|byte| like(byte)).count())
 }
 
 fn unit(word: &str) -> Option<u64> {

@@ -51,7 +51,7 @@ fn a_fix_that_cannot_be_is_refused_with_what_can() {
             ! error: max_runs[0] is 0 per day, allowed is 6 per day, 3 per 2 hours, once per hour, 20/day, or unlimited; to allow none, disable it
             [2]
             $ clawhold auto-fix add --name A --condition 'lease.expired == true' --action 'Promote the warm standby.' --cooldown soon
-            ! error: cooldown is soon, allowed is a length of time: 500ms, 90s, 15m, 2h, 1d, 1w, 1h30m
+            ! error: cooldown is soon, allowed is a length of time, at most 3650d: 500ms, 90s, 15m, 2h, 1d, 1w, 1h30m
             [2]
             $ clawhold auto-fix add --name A --condition 'lease.expired == true'
             ! error: action is nothing, allowed is sentences that say what is done, or `steps`
