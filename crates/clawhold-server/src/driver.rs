@@ -59,8 +59,18 @@ pub(crate) trait Ask: Send {
 
 struct Asked<T, L, V> {
     reply: Option<oneshot::Sender<Result<T, Failure>>>,
+    /// There until the driver takes the request in.
     look: Option<L>,
-    view: V,
+    view: Option<V>,
+}
+
+impl<T, L, V> Drop for Asked<T, L, V> {
+    fn drop(&mut self) {
+        // A request that no driver took in, because it ended, certainly did nothing.
+        if let (Some(reply), Some(_)) = (self.reply.take(), &self.look) {
+            let _ = reply.send(Err(Failure::Stopping));
+        }
+    }
 }
 
 impl<T, L, V> Ask for Asked<T, L, V>
@@ -79,9 +89,8 @@ where
         false
     }
 
-    fn answer(self: Box<Self>, outcome: Result<(&Replica, &Applied), Failure>) {
-        let Self { reply, view, .. } = *self;
-        if let Some(reply) = reply {
+    fn answer(mut self: Box<Self>, outcome: Result<(&Replica, &Applied), Failure>) {
+        if let (Some(reply), Some(view)) = (self.reply.take(), self.view.take()) {
             let _ = reply.send(outcome.map(|(replica, applied)| view(replica, applied)));
         }
     }
@@ -172,7 +181,7 @@ impl Handle {
         view: impl FnOnce(&Replica, &Applied) -> T + Send + 'static,
     ) -> Result<T, Failure> {
         let (sender, receiver) = oneshot::channel();
-        let ask = Box::new(Asked { reply: Some(sender), look: Some(look), view });
+        let ask = Box::new(Asked { reply: Some(sender), look: Some(look), view: Some(view) });
         // Encoded here, so that the driver's thread does not have to.
         let request = Box::new(Encoded::new(request));
         self.send(Message::Submit { request, ask })?;

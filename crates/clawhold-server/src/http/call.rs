@@ -146,8 +146,10 @@ impl Room {
 
 /// Checks that this server is the active one, which alone knows what is true now.
 pub(super) fn check_active(replica: &Replica) -> Result<(), Rejected> {
-    if replica.mode() == Mode::Active {
-        return Ok(());
+    match replica.mode() {
+        Mode::Active => return Ok(()),
+        Mode::Stopped => return Err(Failure::Stopping.into()),
+        Mode::Standby | Mode::TakingOver => {}
     }
     let active_url = replica.state().active().and_then(ActiveServer::url).map(str::to_owned);
     Err(Failure::NotActive { active_url }.into())
