@@ -17,6 +17,9 @@ mod check;
 mod error;
 mod memory;
 mod open;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod shown;
 mod snapshot;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -30,9 +33,12 @@ pub use memory::{Fault, MemoryLog, MemoryStore};
 pub use open::open;
 #[cfg(feature = "sqlite")]
 pub use open::{open_to_read, sqlite_path};
+#[cfg(feature = "postgres")]
+pub use postgres::PostgresLog;
 pub use seam::{
     Append, Epoch, Head, Log, Number, Presence, Record, Settled, Snapshot, TakeOver, Writer,
 };
+pub use shown::shown;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{
     RestoreError, Restoring, SnapshotMark, SqliteLog, SqliteOptions, SqliteReader, is_in_use,

@@ -2,7 +2,8 @@
 
 use crate::{Log, LogError, MemoryStore, OpenError};
 
-/// Opens the log that `url` names: `sqlite:PATH`, or `memory:` for one that ends with its handle.
+/// Opens the log that `url` names: `sqlite:PATH`, `postgres://…`, or `memory:` for one that ends
+/// with its handle.
 ///
 /// # Errors
 /// [`LogError::Open`] for a URL that names no log this build can open, and for every reason the
@@ -19,7 +20,7 @@ pub fn open(url: &str) -> Result<Box<dyn Log>, LogError> {
             Err(OpenError::Malformed { reason, next: "use memory: or sqlite:PATH" }.into())
         }
         "sqlite" => open_sqlite(rest),
-        "postgres" | "postgresql" => Err(OpenError::NotCarried { engine: "PostgreSQL" }.into()),
+        "postgres" | "postgresql" => open_postgres(url),
         "nats" | "tls" => Err(OpenError::NotCarried { engine: "NATS JetStream" }.into()),
         _ => Err(OpenError::UnknownScheme { scheme: scheme.to_owned() }.into()),
     }
@@ -45,6 +46,11 @@ pub fn sqlite_path(url: &str) -> Result<&std::path::Path, LogError> {
         Some(("memory", _)) => {
             let reason = "memory: ends with its process, there is nothing to read";
             Err(OpenError::Malformed { reason, next: "use sqlite:PATH" }.into())
+        }
+        Some(("postgres" | "postgresql", _)) => {
+            let reason = "names no file, and this reads the files of a store";
+            let next = "use sqlite:PATH; for PostgreSQL see docs/engines.md, for backups pg_dump";
+            Err(OpenError::Malformed { reason, next }.into())
         }
         Some(_) | None => match open(url) {
             Err(error) => Err(error),
@@ -78,6 +84,16 @@ fn path_of(rest: &str) -> Result<&std::path::Path, LogError> {
     Ok(std::path::Path::new(path))
 }
 
+#[cfg(feature = "postgres")]
+fn open_postgres(url: &str) -> Result<Box<dyn Log>, LogError> {
+    Ok(Box::new(crate::PostgresLog::open(url)?))
+}
+
+#[cfg(not(feature = "postgres"))]
+fn open_postgres(_url: &str) -> Result<Box<dyn Log>, LogError> {
+    Err(OpenError::NotCarried { engine: "PostgreSQL" }.into())
+}
+
 #[cfg(not(feature = "sqlite"))]
 fn open_sqlite(_rest: &str) -> Result<Box<dyn Log>, LogError> {
     Err(OpenError::NotCarried { engine: "SQLite" }.into())
@@ -93,11 +109,12 @@ mod tests {
             ("clawhold.db", "log URL names no engine, put the engine first, as in sqlite:PATH"),
             (
                 "mysql://root:secret@db/log",
-                "log URL with unknown scheme \"mysql\", use sqlite:PATH or memory:",
+                "log URL with unknown scheme \"mysql\", use sqlite:PATH, postgres://… or memory:",
             ),
             (
-                "postgres://clawhold:secret@db/log",
-                "this build does not carry the PostgreSQL engine, use sqlite:PATH or memory:",
+                "postgres://clawhold:secret@db/log?schema=public",
+                "log URL has a schema that cannot be used, use 1 to 54 of a-z, 0-9 and _, no digit \
+                 first, not public, not beginning with pg_",
             ),
             (
                 "nats://db",
