@@ -286,9 +286,8 @@ pub enum OpenError {
     /// The log at the server is not the one that this process saw confirmed.
     #[error(
         "{store} {found}, but record {confirmed} was confirmed: it was replaced by an older copy, \
-         or by a replica that lagged behind; stop all servers of this cluster, then bring the \
-         database back that holds that record, or accept the loss of what came after and start \
-         the servers again"
+         or by a replica that lagged behind; stop all servers of this cluster and bring the \
+         database back that holds that record; or, to accept the loss, {accept}"
     )]
     Rewound {
         /// The URL, without its password.
@@ -297,6 +296,8 @@ pub enum OpenError {
         confirmed: Number,
         /// What is there instead.
         found: String,
+        /// How to go on without what is lost.
+        accept: String,
     },
 
     /// The engine failed while opening.

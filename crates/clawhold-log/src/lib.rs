@@ -30,11 +30,11 @@ pub mod conformance;
 pub use error::{LogError, OpenError};
 pub use frame::FrameError;
 pub use memory::{Fault, MemoryLog, MemoryStore};
-pub use open::open;
+pub use open::{open, open_with};
 #[cfg(feature = "sqlite")]
 pub use open::{open_to_read, sqlite_path};
 #[cfg(feature = "postgres")]
-pub use postgres::PostgresLog;
+pub use postgres::{PostgresLog, remove_scratch, scratch_url};
 pub use seam::{
     Append, Epoch, Head, Log, Number, Presence, Record, Settled, Snapshot, TakeOver, Writer,
 };

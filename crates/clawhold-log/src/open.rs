@@ -1,5 +1,7 @@
 //! From a log's URL to a handle on it.
 
+use std::path::Path;
+
 use crate::{Log, LogError, MemoryStore, OpenError};
 
 /// Opens the log that `url` names: `sqlite:PATH`, `postgres://…`, or `memory:` for one that ends
@@ -9,6 +11,15 @@ use crate::{Log, LogError, MemoryStore, OpenError};
 /// [`LogError::Open`] for a URL that names no log this build can open, and for every reason the
 /// engine has not to open it. The text never repeats a password from the URL.
 pub fn open(url: &str) -> Result<Box<dyn Log>, LogError> {
+    open_with(url, None)
+}
+
+/// Opens the log that `url` names. `folder` is where this host remembers of a log that is kept
+/// elsewhere what was confirmed; a log in a file has that beside it.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_with(url: &str, folder: Option<&Path>) -> Result<Box<dyn Log>, LogError> {
     let Some((scheme, rest)) = url.split_once(':') else {
         let next = "put the engine first, as in sqlite:PATH";
         return Err(OpenError::Malformed { reason: "names no engine", next }.into());
@@ -20,7 +31,7 @@ pub fn open(url: &str) -> Result<Box<dyn Log>, LogError> {
             Err(OpenError::Malformed { reason, next: "use memory: or sqlite:PATH" }.into())
         }
         "sqlite" => open_sqlite(rest),
-        "postgres" | "postgresql" => open_postgres(url),
+        "postgres" | "postgresql" => open_postgres(url, folder),
         "nats" | "tls" => Err(OpenError::NotCarried { engine: "NATS JetStream" }.into()),
         _ => Err(OpenError::UnknownScheme { scheme: scheme.to_owned() }.into()),
     }
@@ -40,7 +51,7 @@ pub fn open_to_read(url: &str) -> Result<crate::SqliteReader, LogError> {
 /// # Errors
 /// [`LogError::Open`] when the URL names no log in a file.
 #[cfg(feature = "sqlite")]
-pub fn sqlite_path(url: &str) -> Result<&std::path::Path, LogError> {
+pub fn sqlite_path(url: &str) -> Result<&Path, LogError> {
     match url.split_once(':') {
         Some(("sqlite", rest)) => path_of(rest),
         Some(("memory", _)) => {
@@ -68,7 +79,7 @@ fn open_sqlite(rest: &str) -> Result<Box<dyn Log>, LogError> {
 }
 
 #[cfg(feature = "sqlite")]
-fn path_of(rest: &str) -> Result<&std::path::Path, LogError> {
+fn path_of(rest: &str) -> Result<&Path, LogError> {
     let malformed = |reason, next| Err(OpenError::Malformed { reason, next }.into());
     let path = match rest.strip_prefix("//") {
         Some(absolute) if absolute.starts_with('/') => absolute,
@@ -81,16 +92,16 @@ fn path_of(rest: &str) -> Result<&std::path::Path, LogError> {
     if path == ":memory:" {
         return malformed("sqlite::memory: cannot be shared", "use memory:");
     }
-    Ok(std::path::Path::new(path))
+    Ok(Path::new(path))
 }
 
 #[cfg(feature = "postgres")]
-fn open_postgres(url: &str) -> Result<Box<dyn Log>, LogError> {
-    Ok(Box::new(crate::PostgresLog::open(url)?))
+fn open_postgres(url: &str, folder: Option<&Path>) -> Result<Box<dyn Log>, LogError> {
+    Ok(Box::new(crate::PostgresLog::open_with(url, folder)?))
 }
 
 #[cfg(not(feature = "postgres"))]
-fn open_postgres(_url: &str) -> Result<Box<dyn Log>, LogError> {
+fn open_postgres(_url: &str, _folder: Option<&Path>) -> Result<Box<dyn Log>, LogError> {
     Err(OpenError::NotCarried { engine: "PostgreSQL" }.into())
 }
 

@@ -10,6 +10,7 @@ mod address;
 mod password;
 mod presence;
 mod records;
+mod scratch;
 mod seen;
 mod session;
 mod snapshot;
@@ -18,6 +19,9 @@ mod store;
 mod tls;
 mod trouble;
 
+pub use scratch::{remove_scratch, scratch_url};
+
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -52,6 +56,8 @@ pub struct PostgresLog {
     /// What this process knows to be confirmed, shared with its other handles.
     seen: Arc<Seen>,
     concerns: Vec<String>,
+    /// When the connection was last used.
+    used: Instant,
     /// Whether a write ended unknown and nothing was read since.
     doubt: bool,
     /// When an append last woke those who follow.
@@ -65,6 +71,9 @@ struct Work {
     session: Session,
     statements: Statements,
 }
+
+/// How long a connection is trusted to be there still.
+const IDLE: Duration = Duration::from_millis(500);
 
 /// What a follower knows of the end of the log.
 #[derive(Debug, Default)]
@@ -86,7 +95,18 @@ impl PostgresLog {
     /// [`LogError::Open`] with what to do, for a server that cannot be reached or cannot hold a
     /// log.
     pub fn open(url: &str) -> Result<Self, LogError> {
-        Self::open_at(Arc::new(Address::parse(url)?), Arc::default())
+        Self::open_with(url, None)
+    }
+
+    /// Opens the log at `url`, and remembers in `folder` over restarts what was confirmed.
+    ///
+    /// # Errors
+    /// As for [`PostgresLog::open`], and [`OpenError::Rewound`](crate::OpenError::Rewound) for a
+    /// log that lost something of it.
+    pub fn open_with(url: &str, folder: Option<&Path>) -> Result<Self, LogError> {
+        let address = Address::parse(url)?;
+        let seen = Seen::open(&address, folder)?;
+        Self::open_at(Arc::new(address), Arc::new(seen))
     }
 
     fn open_at(address: Arc<Address>, seen: Arc<Seen>) -> Result<Self, LogError> {
@@ -98,6 +118,7 @@ impl PostgresLog {
             presence: presence::Lock::default(),
             seen,
             concerns: Vec::new(),
+            used: Instant::now(),
             doubt: false,
             told: None,
             tail: Tail::default(),
@@ -113,6 +134,11 @@ impl PostgresLog {
 
     /// Connects if the last connection ended in doubt, and checks what is there.
     fn connect(&mut self) -> Result<&mut Work, LogError> {
+        if self.used.elapsed() > IDLE {
+            // A connection that ended meanwhile is noticed before anything is sent on it.
+            self.engine.take_in();
+        }
+        self.used = Instant::now();
         if self.work.as_ref().is_none_or(|work| work.session.is_closed()) {
             self.disconnect();
             let mut session = self.engine.connect(&self.address)?;
@@ -166,7 +192,7 @@ impl PostgresLog {
         let head = self.head()?;
         self.tail.looked = Some(Instant::now());
         self.tail.newest = head.last;
-        seen.map_or(Ok(()), |seen| seen.check_end(&self.address, head))
+        seen.map_or(Ok(()), |seen| self.seen.check_end(&self.address, &seen, head))
     }
 
     /// Asks for notifications, once for each connection.

@@ -48,6 +48,8 @@ const STOP_PATIENCE: Duration = Duration::from_secs(5);
 pub struct Config {
     /// The store: `sqlite:PATH`, `postgres://…` or `memory:`.
     pub store: String,
+    /// The folder where this host remembers of a store that is elsewhere what was confirmed.
+    pub state: Option<PathBuf>,
     /// The URL under which other processes reach this server; the listener's own when `None`.
     pub advertise: Option<String>,
     /// Milliseconds without a record after which another server may take over.
@@ -137,7 +139,7 @@ pub async fn start(config: Config, listener: TcpListener) -> Result<Running, Sta
     let address = listener.local_addr()?;
     check(&config, address)?;
     let url = config.advertise.clone().unwrap_or_else(|| format!("http://{address}"));
-    let log = open(&config.store).await?;
+    let log = open(&config).await?;
     let (replica, next, log) = restore(&config, log, &url).await?;
     let (sender, receiver) = driver::channel();
     for concern in log.concerns() {
@@ -199,11 +201,11 @@ fn check(config: &Config, address: SocketAddr) -> Result<(), StartError> {
     Ok(())
 }
 
-async fn open(store: &str) -> Result<Box<dyn Log>, StartError> {
-    let url = store.to_owned();
-    let opened = tokio::task::spawn_blocking(move || clawhold_log::open(&url)).await;
-    let opened = opened.map_err(io::Error::other)?;
-    opened.map_err(|source| StartError::Store { store: shown(store), source })
+async fn open(config: &Config) -> Result<Box<dyn Log>, StartError> {
+    let (url, folder) = (config.store.clone(), config.state.clone());
+    let opening = move || clawhold_log::open_with(&url, folder.as_deref());
+    let opened = tokio::task::spawn_blocking(opening).await.map_err(io::Error::other)?;
+    opened.map_err(|source| StartError::Store { store: shown(&config.store), source })
 }
 
 /// Asks the log something on a thread that may wait.

@@ -298,7 +298,11 @@ fn check(servers: Vec<String>) -> Result<Vec<String>, Failure> {
     Ok(servers)
 }
 
-fn state_folder() -> Result<PathBuf, Failure> {
+/// Returns the folder in which this program keeps what it has to remember.
+///
+/// # Errors
+/// When no variable says where.
+pub(crate) fn state_folder() -> Result<PathBuf, Failure> {
     let folder = xdg("XDG_STATE_HOME", ".local/state").ok_or_else(|| {
         Failure::usage("neither XDG_STATE_HOME nor HOME says where to keep the store")
             .next("give --store sqlite:PATH")

@@ -245,6 +245,7 @@ async fn alone(store: &str, open: impl Open) -> Result<Connection, Failure> {
 async fn start(store: &str, listener: TcpListener) -> Result<Running, Failure> {
     let config = clawhold_server::Config {
         store: store.to_owned(),
+        state: config::state_folder().ok(),
         advertise: None,
         hold_ms: clawhold_server::HOLD_MS_DEFAULT,
         tokens: clawhold_server::auth::Tokens::default(),

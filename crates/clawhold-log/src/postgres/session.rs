@@ -48,7 +48,7 @@ impl Engine {
     /// Takes in what the server has sent.
     pub(super) fn take_in(&self) {
         // Once round is enough for the connection's task to read what is there.
-        let looked = self.drive(Duration::ZERO, async {
+        let looked = self.drive(CONNECT_WAIT_MAX, async {
             tokio::task::yield_now().await;
             tokio::task::yield_now().await;
             Ok(())

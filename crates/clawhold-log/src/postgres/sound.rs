@@ -113,7 +113,7 @@ pub(super) async fn check_log(
         return Err(unfit(address, odd, salvage.to_owned()));
     }
     if let Some(confirmed) = confirmed {
-        confirmed.check(address, head, row.try_get(6)?)?;
+        seen.check(address, &confirmed, head, row.try_get(6)?)?;
     }
     Ok(())
 }

@@ -222,6 +222,26 @@ fn a_log_that_was_replaced_by_an_older_copy_is_not_followed_silently() {
 }
 
 #[test]
+fn a_host_remembers_over_restarts_what_was_confirmed() {
+    let (bench, folder) = (Schema::new(), tempfile::tempdir().unwrap());
+    let open = || PostgresLog::open_with(&bench.url(), Some(folder.path()));
+    let mut log = open().unwrap();
+    assert_eq!(log.take_over(Epoch(1), b"").unwrap(), TakeOver::Done { number: Number(1) });
+    assert_eq!(log.append(Number(2), Epoch(1), b"").unwrap(), Append::Done);
+    drop(log);
+    assert_eq!(open().unwrap().head().unwrap().last, Number(2));
+    bench.sql("DELETE FROM @record WHERE number > 1");
+    bench.sql("UPDATE @head SET last = 1");
+    let error = open().unwrap_err();
+    assert!(is_rewound(&error), "{error:?}");
+    let LogError::Open(open_error) = &error else { unreachable!() };
+    let mark = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+    assert!(open_error.to_string().contains(mark.to_str().unwrap()), "{open_error}");
+    std::fs::remove_file(mark).unwrap();
+    assert_eq!(open().unwrap().head().unwrap().last, Number(1));
+}
+
+#[test]
 fn a_shorter_log_on_a_live_connection_is_told_to_who_waits() {
     let bench = Schema::new();
     let mut log = lead(&bench);

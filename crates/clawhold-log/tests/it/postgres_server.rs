@@ -93,6 +93,29 @@ impl Server {
         }
     }
 
+    /// Starts a server that copies this one, in the empty `folder`.
+    pub(crate) fn replica(&self, folder: &Path) -> Self {
+        let (user, group) = identity();
+        std::os::unix::fs::chown(folder, Some(user), Some(group)).unwrap();
+        let source = self.port.to_string();
+        let copied = program("pg_basebackup", folder)
+            .args(["-U", USER, "-p", &source, "-R", "--checkpoint=fast", "--no-sync", "-h"])
+            .arg(&self.folder)
+            .arg("-D")
+            .arg(folder.join("data"))
+            .output()
+            .unwrap();
+        assert!(copied.status.success(), "{}", String::from_utf8_lossy(&copied.stderr));
+        let port = free_port();
+        let conf = folder.join("data/postgresql.conf");
+        let before = fs::read_to_string(&conf).unwrap();
+        let own = format!("port = {port}\nunix_socket_directories = '{}'\n", folder.display());
+        fs::write(&conf, before + &own).unwrap();
+        let replica = Self { folder: folder.to_owned(), port, child: spawn(folder) };
+        replica.wait();
+        replica
+    }
+
     /// Runs a statement as the database's owner and returns what it says.
     pub(crate) fn sql(&self, sql: &str) -> String {
         sql_on(&self.folder, self.port, sql)

@@ -139,6 +139,7 @@ fn start_keeper(base: &Path) -> (PathBuf, u16) {
     let mut keeper = Command::new(std::env::current_exe().unwrap());
     keeper.args(KEEPER_TEST).env(FOLDER_VARIABLE, base).process_group(0);
     let errors = said.try_clone().unwrap();
+    #[expect(clippy::zombie_processes, reason = "it outlives this process, which reaps nobody")]
     let mut child = keeper.stdin(Stdio::null()).stdout(said).stderr(errors).spawn().unwrap();
     let since = Instant::now();
     loop {

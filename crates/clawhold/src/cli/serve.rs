@@ -119,6 +119,7 @@ impl Serve {
         })?;
         let config = clawhold_server::Config {
             store: store.to_owned(),
+            state: config::state_folder().ok(),
             advertise: self.advertise.clone(),
             hold_ms: self.hold.0,
             tokens,
