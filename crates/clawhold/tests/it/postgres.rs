@@ -67,14 +67,16 @@ fn servers_live_through_the_death_of_postgresql() {
 fn commands_work_on_the_database_itself_and_beside_a_server_and_show_no_password() {
     let (database, place) = (Database::start(), Place::new());
     let store = database.server.url("alone");
+    let made = place.json(&format!("store migrate --store {store}"));
+    assert_eq!((&made["records"], &made["concerns"]), (&0.into(), &serde_json::json!([])));
     let said = place.run(&format!("job add mail --text hello --store {store}"));
     assert_eq!(said.code, 0, "{}", said.err);
     let member = Member::start_on(&place, Some(&store));
     member.wait_active();
     let jobs = place.json(&format!("job list --store {store}"));
-    assert_eq!(jobs["jobs"].as_array().unwrap().len(), 1, "{jobs}");
+    assert_eq!(jobs["items"].as_array().unwrap().len(), 1, "{jobs}");
     let status = place.json(&format!("status --server {}", member.url));
-    let shown = status["store"].as_str().unwrap();
+    let shown = status["server"]["store"].as_str().unwrap();
     assert!(shown.starts_with("postgres://clawhold@127.0.0.1:"), "{shown}");
     for line in [
         "log verify",
