@@ -108,7 +108,7 @@ pub enum LogError {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The URL names no engine that exists.
-    #[error("log URL with unknown scheme {scheme:?}, use sqlite:PATH or memory:")]
+    #[error("log URL with unknown scheme {scheme:?}, use sqlite:PATH, postgres://… or memory:")]
     UnknownScheme {
         /// What stood before the colon.
         scheme: String,
@@ -258,6 +258,46 @@ pub enum OpenError {
     Corrupt {
         /// The path that was given.
         path: PathBuf,
+    },
+
+    /// The server that keeps the log cannot be reached.
+    #[error(
+        "cannot reach {store}: check that it runs, and the host, user, password and database of \
+         the URL"
+    )]
+    Unreachable {
+        /// The URL, without its password.
+        store: String,
+        /// What was said.
+        source: Box<LogError>,
+    },
+
+    /// The server could lose what it confirms, or what is there is no log.
+    #[error("{store} cannot be used: {what}; {next}")]
+    Unfit {
+        /// The URL, without its password.
+        store: String,
+        /// What is wrong.
+        what: String,
+        /// What to do.
+        next: String,
+    },
+
+    /// The log at the server is not the one that this process saw confirmed.
+    #[error(
+        "{store} {found}, but record {confirmed} was confirmed: it was replaced by an older copy, \
+         or by a replica that lagged behind; stop all servers of this cluster and bring the \
+         database back that holds that record; or, to accept the loss, {accept}"
+    )]
+    Rewound {
+        /// The URL, without its password.
+        store: String,
+        /// The newest record that was confirmed.
+        confirmed: Number,
+        /// What is there instead.
+        found: String,
+        /// How to go on without what is lost.
+        accept: String,
     },
 
     /// The engine failed while opening.

@@ -17,6 +17,9 @@ mod check;
 mod error;
 mod memory;
 mod open;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod shown;
 mod snapshot;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -27,12 +30,15 @@ pub mod conformance;
 pub use error::{LogError, OpenError};
 pub use frame::FrameError;
 pub use memory::{Fault, MemoryLog, MemoryStore};
-pub use open::open;
+pub use open::{open, open_with};
 #[cfg(feature = "sqlite")]
 pub use open::{open_to_read, sqlite_path};
+#[cfg(feature = "postgres")]
+pub use postgres::{PostgresLog, remove_scratch, scratch_url};
 pub use seam::{
     Append, Epoch, Head, Log, Number, Presence, Record, Settled, Snapshot, TakeOver, Writer,
 };
+pub use shown::shown;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{
     RestoreError, Restoring, SnapshotMark, SqliteLog, SqliteOptions, SqliteReader, is_in_use,

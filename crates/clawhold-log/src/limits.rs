@@ -18,7 +18,7 @@ pub const SNAPSHOT_GENERATIONS: usize = 2;
 /// deletes on SQLite, so that appends are not held up.
 pub const TRIM_RECORDS_MAX: u64 = 100;
 
-/// How many chunks of a retired snapshot SQLite deletes in one transaction.
+/// How many chunks of a retired snapshot are deleted in one transaction.
 pub const RETIRE_CHUNKS_MAX: u32 = 16;
 
 /// How often a follower looks at a SQLite file; one look costs 3 to 6 µs.
@@ -37,3 +37,27 @@ pub const OPEN_WAIT_MAX: Duration = Duration::from_secs(5);
 /// How many pages SQLite's write-ahead file collects before they are moved into the database.
 /// Larger values only buy longer pauses.
 pub const CHECKPOINT_PAGES: u32 = 1000;
+
+/// How long PostgreSQL may take to accept a connection.
+pub const CONNECT_WAIT_MAX: Duration = Duration::from_secs(3);
+
+/// How long PostgreSQL may take to answer before the outcome counts as unknown. The server itself
+/// gives up a statement after as long.
+pub const ANSWER_WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// How long the network may keep quiet about what was sent to PostgreSQL before the connection
+/// counts as lost; as long as a server's usual hold on the log.
+pub const NETWORK_SILENCE_MAX: Duration = Duration::from_secs(3);
+
+/// How often a follower looks at PostgreSQL by itself when no notification comes.
+pub const FOLLOW_LOOK: Duration = Duration::from_millis(50);
+
+/// How often it looks while records keep coming, and how often a writer notifies at most: each
+/// notification takes a lock of the whole PostgreSQL server.
+pub const TELL_EVERY: Duration = Duration::from_millis(5);
+
+/// How often it is worth asking PostgreSQL for the presence lock; one asking is a round trip.
+pub const PRESENCE_EVERY: Duration = Duration::from_millis(50);
+
+/// How many chunks of a snapshot PostgreSQL sends at once.
+pub const SNAPSHOT_PAGE_CHUNKS: i64 = 16;

@@ -1,13 +1,25 @@
 //! From a log's URL to a handle on it.
 
+use std::path::Path;
+
 use crate::{Log, LogError, MemoryStore, OpenError};
 
-/// Opens the log that `url` names: `sqlite:PATH`, or `memory:` for one that ends with its handle.
+/// Opens the log that `url` names: `sqlite:PATH`, `postgres://…`, or `memory:` for one that ends
+/// with its handle.
 ///
 /// # Errors
 /// [`LogError::Open`] for a URL that names no log this build can open, and for every reason the
 /// engine has not to open it. The text never repeats a password from the URL.
 pub fn open(url: &str) -> Result<Box<dyn Log>, LogError> {
+    open_with(url, None)
+}
+
+/// Opens the log that `url` names. `folder` is where this host remembers of a log that is kept
+/// elsewhere what was confirmed; a log in a file has that beside it.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_with(url: &str, folder: Option<&Path>) -> Result<Box<dyn Log>, LogError> {
     let Some((scheme, rest)) = url.split_once(':') else {
         let next = "put the engine first, as in sqlite:PATH";
         return Err(OpenError::Malformed { reason: "names no engine", next }.into());
@@ -19,7 +31,7 @@ pub fn open(url: &str) -> Result<Box<dyn Log>, LogError> {
             Err(OpenError::Malformed { reason, next: "use memory: or sqlite:PATH" }.into())
         }
         "sqlite" => open_sqlite(rest),
-        "postgres" | "postgresql" => Err(OpenError::NotCarried { engine: "PostgreSQL" }.into()),
+        "postgres" | "postgresql" => open_postgres(url, folder),
         "nats" | "tls" => Err(OpenError::NotCarried { engine: "NATS JetStream" }.into()),
         _ => Err(OpenError::UnknownScheme { scheme: scheme.to_owned() }.into()),
     }
@@ -39,12 +51,17 @@ pub fn open_to_read(url: &str) -> Result<crate::SqliteReader, LogError> {
 /// # Errors
 /// [`LogError::Open`] when the URL names no log in a file.
 #[cfg(feature = "sqlite")]
-pub fn sqlite_path(url: &str) -> Result<&std::path::Path, LogError> {
+pub fn sqlite_path(url: &str) -> Result<&Path, LogError> {
     match url.split_once(':') {
         Some(("sqlite", rest)) => path_of(rest),
         Some(("memory", _)) => {
             let reason = "memory: ends with its process, there is nothing to read";
             Err(OpenError::Malformed { reason, next: "use sqlite:PATH" }.into())
+        }
+        Some(("postgres" | "postgresql", _)) => {
+            let reason = "names no file, and this reads the files of a store";
+            let next = "use sqlite:PATH; for PostgreSQL see docs/engines.md, for backups pg_dump";
+            Err(OpenError::Malformed { reason, next }.into())
         }
         Some(_) | None => match open(url) {
             Err(error) => Err(error),
@@ -62,7 +79,7 @@ fn open_sqlite(rest: &str) -> Result<Box<dyn Log>, LogError> {
 }
 
 #[cfg(feature = "sqlite")]
-fn path_of(rest: &str) -> Result<&std::path::Path, LogError> {
+fn path_of(rest: &str) -> Result<&Path, LogError> {
     let malformed = |reason, next| Err(OpenError::Malformed { reason, next }.into());
     let path = match rest.strip_prefix("//") {
         Some(absolute) if absolute.starts_with('/') => absolute,
@@ -75,7 +92,17 @@ fn path_of(rest: &str) -> Result<&std::path::Path, LogError> {
     if path == ":memory:" {
         return malformed("sqlite::memory: cannot be shared", "use memory:");
     }
-    Ok(std::path::Path::new(path))
+    Ok(Path::new(path))
+}
+
+#[cfg(feature = "postgres")]
+fn open_postgres(url: &str, folder: Option<&Path>) -> Result<Box<dyn Log>, LogError> {
+    Ok(Box::new(crate::PostgresLog::open_with(url, folder)?))
+}
+
+#[cfg(not(feature = "postgres"))]
+fn open_postgres(_url: &str, _folder: Option<&Path>) -> Result<Box<dyn Log>, LogError> {
+    Err(OpenError::NotCarried { engine: "PostgreSQL" }.into())
 }
 
 #[cfg(not(feature = "sqlite"))]
@@ -93,11 +120,12 @@ mod tests {
             ("clawhold.db", "log URL names no engine, put the engine first, as in sqlite:PATH"),
             (
                 "mysql://root:secret@db/log",
-                "log URL with unknown scheme \"mysql\", use sqlite:PATH or memory:",
+                "log URL with unknown scheme \"mysql\", use sqlite:PATH, postgres://… or memory:",
             ),
             (
-                "postgres://clawhold:secret@db/log",
-                "this build does not carry the PostgreSQL engine, use sqlite:PATH or memory:",
+                "postgres://clawhold:secret@db/log?schema=public",
+                "log URL has a schema that cannot be used, use 1 to 54 of a-z, 0-9 and _, no digit \
+                 first, not public, not beginning with pg_",
             ),
             (
                 "nats://db",

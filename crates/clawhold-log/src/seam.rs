@@ -249,6 +249,16 @@ pub trait Log: Send + fmt::Debug {
     /// Tries to become the handle that the presence lock names.
     fn claim_presence(&mut self) -> Presence;
 
+    /// Returns how often it is worth asking for the presence lock.
+    fn presence_every(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// Returns what an operator should know about how this log is kept: sentences with what to do.
+    fn concerns(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Lets go of the presence lock, so that another server may act at once.
     fn release_presence(&mut self);
 

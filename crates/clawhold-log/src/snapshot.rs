@@ -25,7 +25,7 @@ impl<'a> Cutter<'a> {
     }
 
     /// Returns the last record that the snapshot contains.
-    #[cfg(feature = "sqlite")]
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
     pub(crate) fn at(&self) -> Number {
         self.at
     }

@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use clawhold_core::replica::{Append, Event, LogRecord, Presence};
 use clawhold_core::units::{Epoch, RecordNumber};
-use clawhold_log::{Log, LogError, Number};
+use clawhold_log::{Log, LogError, Number, OpenError};
 use tracing::{info, warn};
 
+use crate::clock;
 use crate::driver::Message;
 
 /// Bytes that one read of the log brings at most, beyond its first record.
@@ -47,6 +48,8 @@ pub(crate) struct Journal {
     next: RecordNumber,
     following: bool,
     presence: Option<Presence>,
+    /// When the presence lock was last asked for.
+    asked_ms: Option<u64>,
     complaints: u64,
 }
 
@@ -57,7 +60,8 @@ impl Journal {
         driver: SyncSender<Message>,
         next: RecordNumber,
     ) -> Self {
-        Self { log, orders, driver, next, following: true, presence: None, complaints: 0 }
+        let (presence, asked_ms) = (None, None);
+        Self { log, orders, driver, next, following: true, presence, asked_ms, complaints: 0 }
     }
 
     /// Works until the driver is gone.
@@ -94,11 +98,11 @@ impl Journal {
     fn carry_out(&mut self, order: Order) -> Option<()> {
         match order {
             Order::Append { number, epoch, body } => {
-                let outcome = self.append(number, epoch, &body);
+                let outcome = self.append(number, epoch, &body)?;
                 self.tell(Event::Appended(outcome))
             }
             Order::TakeOver { epoch, body } => {
-                let done = self.take_over(epoch, &body);
+                let done = self.take_over(epoch, &body)?;
                 self.tell(Event::TookOver(done))
             }
             Order::ReadBack { number } => self.read_back(number),
@@ -116,8 +120,9 @@ impl Journal {
         }
     }
 
-    fn append(&mut self, number: RecordNumber, epoch: Epoch, body: &[u8]) -> Append {
-        match self.log.append(Number(number.0), clawhold_log::Epoch(epoch.0), body) {
+    /// Appends; `None` when this server cannot go on.
+    fn append(&mut self, number: RecordNumber, epoch: Epoch, body: &[u8]) -> Option<Append> {
+        Some(match self.log.append(Number(number.0), clawhold_log::Epoch(epoch.0), body) {
             Ok(clawhold_log::Append::Done) => {
                 self.next = RecordNumber(number.0 + 1);
                 Append::Done
@@ -132,13 +137,15 @@ impl Journal {
             }
             Err(error) => {
                 self.complain("append", &error);
+                self.give_up_if_lost(&error)?;
                 Append::Failed { reason: chain(&error) }
             }
-        }
+        })
     }
 
-    fn take_over(&mut self, epoch: Epoch, body: &[u8]) -> bool {
-        match self.log.take_over(clawhold_log::Epoch(epoch.0), body) {
+    /// Takes over; `None` when this server cannot go on.
+    fn take_over(&mut self, epoch: Epoch, body: &[u8]) -> Option<bool> {
+        Some(match self.log.take_over(clawhold_log::Epoch(epoch.0), body) {
             // An unknown outcome is settled by following: our own takeover comes by, or another.
             Ok(clawhold_log::TakeOver::Done { .. } | clawhold_log::TakeOver::Unknown { .. }) => {
                 true
@@ -146,9 +153,10 @@ impl Journal {
             Ok(clawhold_log::TakeOver::Overtaken { .. }) => false,
             Err(error) => {
                 self.complain("takeover", &error);
+                self.give_up_if_lost(&error)?;
                 false
             }
-        }
+        })
     }
 
     fn read_back(&mut self, number: RecordNumber) -> Option<()> {
@@ -157,6 +165,7 @@ impl Journal {
                 Ok(records) => return self.tell(Event::Read(records)),
                 Err(error) => {
                     self.complain("read back", &error);
+                    self.give_up_if_lost(&error)?;
                     std::thread::sleep(READ_BACK_PAUSE);
                 }
             }
@@ -185,12 +194,7 @@ impl Journal {
             }
             Err(error) => {
                 self.complain("follow", &error);
-                if matches!(
-                    error,
-                    LogError::Trimmed { .. } | LogError::Damaged { .. } | LogError::Missing { .. }
-                ) {
-                    return self.driver.send(Message::Broken { reason: chain(&error) }).ok();
-                }
+                self.give_up_if_lost(&error)?;
                 std::thread::sleep(READ_BACK_PAUSE);
                 Some(())
             }
@@ -207,7 +211,34 @@ impl Journal {
         Ok(records.collect())
     }
 
+    /// Ends this server when the log is not the one that it followed, or has a hole: going on
+    /// would serve another state than the one that was confirmed. `None` when it ends.
+    fn give_up_if_lost(&self, error: &LogError) -> Option<()> {
+        let is_lost = matches!(
+            error,
+            LogError::Trimmed { .. }
+                | LogError::Beyond { .. }
+                | LogError::Damaged { .. }
+                | LogError::Missing { .. }
+                | LogError::Open(OpenError::Rewound { .. })
+        );
+        if !is_lost {
+            return Some(());
+        }
+        // A driver that is gone needs no telling.
+        let _ = self.driver.send(Message::Broken { reason: chain(error) });
+        None
+    }
+
     fn claim_presence(&mut self) {
+        let every_ms = u64::try_from(self.log.presence_every().as_millis()).unwrap_or(u64::MAX);
+        if every_ms > 0 {
+            let now_ms = clock::now().uptime_ms;
+            if self.asked_ms.is_some_and(|asked| now_ms.saturating_sub(asked) < every_ms) {
+                return;
+            }
+            self.asked_ms = Some(now_ms);
+        }
         if self.presence == Some(Presence::Ours) || self.presence == Some(Presence::Unsupported) {
             return;
         }

@@ -19,6 +19,7 @@ mod sender;
 mod signature;
 mod sink;
 
+pub use clawhold_log::{remove_scratch, scratch_url, shown};
 pub use driver::{Broken, Failure, Standing};
 pub use run::{
     Config, HOLD_MS_DEFAULT, HOLD_MS_MAX, HOLD_MS_MIN, Running, StartError, Stopped, hint, start,

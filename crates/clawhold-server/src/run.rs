@@ -16,7 +16,7 @@ use clawhold_core::replica::{self, Mode, Replica};
 use clawhold_core::units::{RecordNumber, Text};
 use clawhold_core::{State, record::BadRecord};
 
-use clawhold_log::{Log, LogError};
+use clawhold_log::{Log, LogError, shown};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tracing::{error, info, warn};
@@ -46,8 +46,10 @@ const STOP_PATIENCE: Duration = Duration::from_secs(5);
 /// How a server takes part.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The store: `sqlite:PATH` or `memory:`.
+    /// The store: `sqlite:PATH`, `postgres://…` or `memory:`.
     pub store: String,
+    /// The folder where this host remembers of a store that is elsewhere what was confirmed.
+    pub state: Option<PathBuf>,
     /// The URL under which other processes reach this server; the listener's own when `None`.
     pub advertise: Option<String>,
     /// Milliseconds without a record after which another server may take over.
@@ -137,11 +139,13 @@ pub async fn start(config: Config, listener: TcpListener) -> Result<Running, Sta
     let address = listener.local_addr()?;
     check(&config, address)?;
     let url = config.advertise.clone().unwrap_or_else(|| format!("http://{address}"));
-    let log = open(&config.store).await?;
+    let log = open(&config).await?;
     let (replica, next, log) = restore(&config, log, &url).await?;
     let (sender, receiver) = driver::channel();
-    let store = config.store.clone();
-    let another = log.another().map_err(|source| StartError::Store { store, source })?;
+    for concern in log.concerns() {
+        warn!(concern, "the log is less safe than it could be");
+    }
+    let (log, another) = blocking(&config.store, log, |log| log.another()).await?;
     let (keeper, keep) = Keeper::new(another);
     let (orders, taken) = sync_channel(ORDERS_MAX);
     let journal = Journal::new(log, taken, sender.clone(), next);
@@ -197,26 +201,35 @@ fn check(config: &Config, address: SocketAddr) -> Result<(), StartError> {
     Ok(())
 }
 
-async fn open(store: &str) -> Result<Box<dyn Log>, StartError> {
-    let url = store.to_owned();
-    let opened = tokio::task::spawn_blocking(move || clawhold_log::open(&url)).await;
-    let opened = opened.map_err(io::Error::other)?;
-    opened.map_err(|source| StartError::Store { store: store.to_owned(), source })
+async fn open(config: &Config) -> Result<Box<dyn Log>, StartError> {
+    let (url, folder) = (config.store.clone(), config.state.clone());
+    let opening = move || clawhold_log::open_with(&url, folder.as_deref());
+    let opened = tokio::task::spawn_blocking(opening).await.map_err(io::Error::other)?;
+    opened.map_err(|source| StartError::Store { store: shown(&config.store), source })
+}
+
+/// Asks the log something on a thread that may wait.
+async fn blocking<T: Send + 'static>(
+    store: &str,
+    mut log: Box<dyn Log>,
+    ask: impl FnOnce(&mut dyn Log) -> Result<T, LogError> + Send + 'static,
+) -> Result<(Box<dyn Log>, T), StartError> {
+    let asked = tokio::task::spawn_blocking(move || {
+        let answer = ask(log.as_mut());
+        answer.map(|answer| (log, answer))
+    });
+    let answered = asked.await.map_err(io::Error::other)?;
+    answered.map_err(|source| StartError::Store { store: shown(store), source })
 }
 
 /// Reads the newest snapshot; what comes after it is read by following the log.
 async fn restore(
     config: &Config,
-    mut log: Box<dyn Log>,
+    log: Box<dyn Log>,
     url: &str,
 ) -> Result<(Replica, RecordNumber, Box<dyn Log>), StartError> {
-    let store = config.store.clone();
-    let read = tokio::task::spawn_blocking(move || {
-        let snapshot = log.latest_snapshot();
-        (log, snapshot)
-    });
-    let (log, snapshot) = read.await.map_err(io::Error::other)?;
-    let snapshot = snapshot.map_err(|source| StartError::Store { store: store.clone(), source })?;
+    let (log, snapshot) = blocking(&config.store, log, |log| log.latest_snapshot()).await?;
+    let store = shown(&config.store);
     let (state, next) = match snapshot {
         Some(snapshot) => {
             let state = State::restore(&snapshot.bytes)

@@ -20,6 +20,7 @@ mod lines;
 mod list;
 mod log;
 mod man;
+mod migrate;
 mod notify;
 mod queue;
 mod restore;
@@ -150,6 +151,8 @@ pub(crate) enum Word {
     Backup(backup::Backup),
     /// Make a store of a backup, where none is
     Restore(restore::Restore),
+    /// Stores: where a cluster keeps its log
+    Store(migrate::Store),
     /// Say what is wrong with a store and what to do about it
     Doctor(doctor::Doctor),
     /// Watch a leader die, a standby resume and workers come and go, on real files
@@ -182,6 +185,7 @@ pub(crate) async fn run(word: Word, context: &Context) -> Result<Reply, Failure>
         Word::Log(log) => log.run(context).await,
         Word::Backup(backup) => backup.run(context).await,
         Word::Restore(restore) => restore.run(context).await,
+        Word::Store(store) => store.run(context).await,
         Word::Doctor(doctor) => doctor.run(context).await,
         Word::Token(token) => token.run(),
         Word::Completion(completion) => completion.run(),

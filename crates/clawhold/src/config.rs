@@ -20,7 +20,7 @@ const TOKEN_BYTES_MAX: u64 = 4 * 1_024;
 /// How long a command may try.
 const PATIENCE: Bounds = Bounds { min: Span(100), max: Span(3_600_000) };
 /// Engines that keep a store.
-const ENGINES: [&str; 2] = ["sqlite", "memory"];
+const ENGINES: [&str; 4] = ["sqlite", "postgres", "postgresql", "memory"];
 /// Servers that may be named.
 const SERVERS_MAX: usize = 16;
 
@@ -36,7 +36,7 @@ pub(crate) struct Place {
         conflicts_with = "store"
     )]
     pub(crate) server: Vec<String>,
-    /// The store to work on when no server is named, as sqlite:PATH
+    /// The store to work on when no server is named, as sqlite:PATH or postgres://…
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) store: Option<String>,
     /// A file with the token to show to the server
@@ -173,7 +173,7 @@ pub(crate) fn absolute(store: &str) -> Result<String, Failure> {
     if !ENGINES.contains(&scheme) {
         // The rest is not repeated: it may hold a password.
         return Err(Failure::usage(format!("the store names the engine {scheme:?}"))
-            .next("write it as sqlite:PATH"));
+            .next("write it as sqlite:PATH or postgres://USER@HOST/DATABASE"));
     }
     let Some(path) = store.strip_prefix("sqlite:") else { return Ok(store.to_owned()) };
     let path = path.strip_prefix("//").unwrap_or(path);
@@ -298,7 +298,11 @@ fn check(servers: Vec<String>) -> Result<Vec<String>, Failure> {
     Ok(servers)
 }
 
-fn state_folder() -> Result<PathBuf, Failure> {
+/// Returns the folder in which this program keeps what it has to remember.
+///
+/// # Errors
+/// When no variable says where.
+pub(crate) fn state_folder() -> Result<PathBuf, Failure> {
     let folder = xdg("XDG_STATE_HOME", ".local/state").ok_or_else(|| {
         Failure::usage("neither XDG_STATE_HOME nor HOME says where to keep the store")
             .next("give --store sqlite:PATH")

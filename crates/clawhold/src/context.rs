@@ -165,7 +165,7 @@ async fn running_on(store: &str, token: Option<&str>) -> Option<String> {
     };
     let client = Client::connect_with(&[&url], token, patience).ok()?;
     match client.server().await {
-        Ok(server) => (server.store == store).then_some(url),
+        Ok(server) => (server.store == clawhold_server::shown(store)).then_some(url),
         // It lives and wants a token: the answer to the command itself will say so.
         Err(error) if error.is(Code::Unauthorized) || error.is(Code::Forbidden) => Some(url),
         Err(_) => None,
@@ -226,8 +226,11 @@ async fn alone(store: &str, open: impl Open) -> Result<Connection, Failure> {
     let running = start(store, listener).await?;
     let client = open(&[running.url().to_owned()])?;
     if !running.ready(READY_PATIENCE).await {
-        let text =
-            format!("no server became active on {store} within {} s", READY_PATIENCE.as_secs());
+        let text = format!(
+            "no server became active on {} within {} s",
+            clawhold_server::shown(store),
+            READY_PATIENCE.as_secs()
+        );
         let failure = Failure::new(Exit::Unreachable, "not_ready", text);
         return Err(match running.stop().await {
             Ok(()) => failure,
@@ -242,6 +245,7 @@ async fn alone(store: &str, open: impl Open) -> Result<Connection, Failure> {
 async fn start(store: &str, listener: TcpListener) -> Result<Running, Failure> {
     let config = clawhold_server::Config {
         store: store.to_owned(),
+        state: config::state_folder().ok(),
         advertise: None,
         hold_ms: clawhold_server::HOLD_MS_DEFAULT,
         tokens: clawhold_server::auth::Tokens::default(),

@@ -64,7 +64,8 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 /// workers that find SHA-256, size and lines of every file below DIR. While they work, the leader
 /// is frozen and its late write refused, the next leader is killed, one worker leaves, one is
 /// killed, and the active server is killed. Then every result is compared with a plain pass over
-/// the same files. Nothing is written below DIR.
+/// the same files. Nothing is written below DIR. With --store postgres://… the store is a schema
+/// of its own in that database, which is removed in the end.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  clawhold drill\n  clawhold drill ~/Documents --seed 7\n\n\
     Ends with 0 only if every file was indexed exactly once, no stale write was accepted and \
@@ -122,13 +123,15 @@ async fn drill(args: Args, context: &Context) -> Result<Exit, Failure> {
     let seed = args.seed.unwrap_or_else(|| fastrand::u64(..1_000_000));
     let scratch = Scratch::new(args.keep)
         .map_err(|error| Failure::failed("cannot make a scratch folder").because(&error))?;
+    let schema = Schema::new(context, args.keep)?;
+    let store = schema.as_ref().map(|schema| schema.url.as_str());
     introduce(context, &root, &files, seed);
     let screen = Screen::new(context);
-    let outcome = carry_out(seed, &files.found, &scratch.path, &screen).await;
+    let outcome = carry_out(seed, &files.found, (&scratch.path, store), &screen).await;
     let kept = args.keep.then(|| scratch.path.clone());
     screen.progress.clear();
     if let Some(kept) = &kept {
-        say_kept(context, kept);
+        say_kept(context, kept, store);
     }
     let outcome = outcome?;
     Ok(report(context, seed, files.found.len(), outcome, kept))
@@ -152,12 +155,52 @@ fn introduce(context: &Context, root: &Path, files: &Files, seed: u64) {
     context.output.say(Style::Plain, &format!("{text}; seed {seed}"));
 }
 
-fn say_kept(context: &Context, kept: &Path) {
+fn say_kept(context: &Context, kept: &Path, store: Option<&str>) {
     let shown = kept.display();
+    let store = store.map_or_else(|| format!("sqlite:{shown}/log.db"), clawhold_server::shown);
     context.output.note(&format!(
         "kept {shown}: one log for each process, and the store; look at it with \
-         `clawhold --store sqlite:{shown}/log.db role history {ROLE}`"
+         `clawhold --store '{store}' role history {ROLE}`"
     ));
+}
+
+/// A schema of the drill's own in the database that was named. It goes when this is dropped,
+/// unless it is kept.
+struct Schema {
+    url: String,
+    keep: bool,
+}
+
+impl Schema {
+    /// Returns a name that nobody uses, when the flags name a PostgreSQL database.
+    fn new(context: &Context, keep: bool) -> Result<Option<Self>, Failure> {
+        let given = context.place().store.as_deref();
+        let Some(store) = given.filter(|store| store.starts_with("postgres")) else {
+            return Ok(None);
+        };
+        let drawn = format!("{:x}", fastrand::u64(..));
+        let url = clawhold_server::scratch_url(store, &drawn).map_err(|error| {
+            Failure::usage("cannot drill on this store")
+                .because(&error)
+                .next("give --store postgres://USER@HOST/DATABASE")
+        })?;
+        Ok(Some(Self { url, keep }))
+    }
+}
+
+impl Drop for Schema {
+    fn drop(&mut self) {
+        if self.keep {
+            return;
+        }
+        // On a thread that may wait; what cannot be removed is named for the operator.
+        let url = self.url.clone();
+        let removed = std::thread::spawn(move || clawhold_server::remove_scratch(&url)).join();
+        if !matches!(removed, Ok(Ok(()))) {
+            let store = clawhold_server::shown(&self.url);
+            tracing::warn!(store, "the drill's schema could not be removed; drop it with psql");
+        }
+    }
 }
 
 /// The folder in which everything happens. It goes when this is dropped, unless it is kept.
@@ -197,11 +240,11 @@ struct Outcome {
 async fn carry_out(
     seed: u64,
     files: &[Found],
-    scratch: &Path,
+    (scratch, store): (&Path, Option<&str>),
     screen: &Screen<'_>,
 ) -> Result<Outcome, Failure> {
     let plan = Plan::new(seed, files.len());
-    let mut cluster = Cluster::start(scratch).await?;
+    let mut cluster = Cluster::start(scratch, store).await?;
     prepare(&cluster, files.len()).await?;
     cluster.start_indexer().await?;
     cluster.start_indexer().await?;

@@ -4,5 +4,9 @@
 mod backup;
 mod damage;
 mod memory;
+mod postgres;
+mod postgres_process;
+mod postgres_server;
+mod postgres_shared;
 mod sqlite;
 mod sqlite_process;

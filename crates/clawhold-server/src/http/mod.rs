@@ -57,7 +57,7 @@ use crate::outside::Outside;
 pub(crate) struct App {
     /// The way to the driver.
     pub(crate) handle: Handle,
-    /// The store's URL, for people.
+    /// The store's URL, which may hold a password.
     pub(crate) store: String,
     /// The way to other programs.
     pub(crate) outside: Outside,

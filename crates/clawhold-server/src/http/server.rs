@@ -78,12 +78,12 @@ pub(super) async fn limits() -> Json<Limits> {
 }
 
 pub(super) async fn status(State(room): State<Room>) -> Result<Json<wire::Status>, Rejected> {
-    let store = room.store.to_string();
+    let store = clawhold_log::shown(&room.store);
     room.read(move |replica| Ok(show_status(replica, store))).await.map(Json)
 }
 
 pub(super) async fn server(State(room): State<Room>) -> Result<Json<wire::Server>, Rejected> {
-    let store = room.store.to_string();
+    let store = clawhold_log::shown(&room.store);
     let shown = room.handle.read(move |replica| show_server(replica, store));
     shown.await.map(Json).map_err(Rejected::from)
 }

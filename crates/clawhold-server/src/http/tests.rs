@@ -34,6 +34,7 @@ impl Server {
     async fn start_with(store: &str, tokens: Tokens) -> Self {
         let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
         let config = Config {
+            state: None,
             store: store.to_owned(),
             advertise: None,
             hold_ms: HOLD_MS_DEFAULT,

@@ -294,7 +294,10 @@ fn unopened(why: &OpenError) -> (Kind, &'static str) {
         OpenError::Head { .. } | OpenError::Corrupt { .. } => (Kind::Damaged, SALVAGE),
         OpenError::NetworkDisk { .. } => (Kind::NetworkDisk, "move the store to a local disk"),
         OpenError::File { .. } => (Kind::Permission, "check the path and its permissions"),
-        OpenError::UnknownScheme { .. }
+        OpenError::Unreachable { .. }
+        | OpenError::Unfit { .. }
+        | OpenError::Rewound { .. }
+        | OpenError::UnknownScheme { .. }
         | OpenError::NotCarried { .. }
         | OpenError::Malformed { .. }
         | OpenError::OldEngine { .. }

@@ -129,5 +129,5 @@ pub(super) fn failed(store: &str, source: LogError) -> RecoveryError {
     if matches!(source, LogError::Trimmed { .. }) {
         return RecoveryError::Trimmed;
     }
-    RecoveryError::Store { store: store.to_owned(), source }
+    RecoveryError::Store { store: clawhold_log::shown(store), source }
 }

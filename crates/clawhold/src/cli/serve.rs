@@ -71,9 +71,10 @@ impl Serve {
         let mut interrupt = signal(SignalKind::interrupt()).map_err(no_signals)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(no_signals)?;
         let running = self.start(&store).await?;
-        context.output.say(Style::Plain, &format!("serving {store} at {}", running.url()));
+        let shown = clawhold_server::shown(&store);
+        context.output.say(Style::Plain, &format!("serving {shown} at {}", running.url()));
         if context.output.is_json() {
-            context.output.document(&Started { url: running.url(), store: &store });
+            context.output.document(&Started { url: running.url(), store: &shown });
         }
         tokio::select! {
             () = running.ended() => {}
@@ -118,6 +119,7 @@ impl Serve {
         })?;
         let config = clawhold_server::Config {
             store: store.to_owned(),
+            state: config::state_folder().ok(),
             advertise: self.advertise.clone(),
             hold_ms: self.hold.0,
             tokens,

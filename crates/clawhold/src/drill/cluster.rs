@@ -25,6 +25,8 @@ pub(super) const LOOK_EVERY: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub(super) struct Cluster {
     scratch: PathBuf,
+    /// The URL of the store, if it is not a file in `scratch`.
+    store: Option<String>,
     /// A client of both servers.
     pub(super) client: Client,
     /// The servers, the first one active at first.
@@ -101,17 +103,18 @@ pub(super) struct StaleWrite {
 }
 
 impl Cluster {
-    /// Starts two servers on a store in `scratch`, and waits until one is active and the other
-    /// answers.
+    /// Starts two servers on `store`, or on one in `scratch`, and waits until one is active and the
+    /// other answers.
     ///
     /// # Errors
     /// When a process cannot be started or does not come up.
-    pub(super) async fn start(scratch: &Path) -> Result<Self, Failure> {
+    pub(super) async fn start(scratch: &Path, store: Option<&str>) -> Result<Self, Failure> {
         let urls = free_urls()?;
         let (sender, lines) = process::lines();
         let client = connect(&urls)?;
         let mut cluster = Self {
             scratch: scratch.to_owned(),
+            store: store.map(str::to_owned),
             client,
             servers: Vec::new(),
             indexers: Vec::new(),
@@ -149,13 +152,15 @@ impl Cluster {
 
     fn start_server(&self, place: usize, url: &str) -> Result<Process, Failure> {
         let address = url.trim_start_matches("http://");
-        let store = self.scratch.join("log.db");
-        let mut store_url = OsString::from("sqlite:");
-        store_url.push(store);
-        let words = words(&["serve", "--listen", address, "--hold", HOLD_ON_LOG, "--store"])
-            .chain([store_url])
-            .collect::<Vec<_>>();
-        self.process(&server_name(place), &words, &[], None)
+        let store_url = self.store.as_ref().map(OsString::from).unwrap_or_else(|| {
+            let mut file = OsString::from("sqlite:");
+            file.push(self.scratch.join("log.db"));
+            file
+        });
+        let words: Vec<_> = words(&["serve", "--listen", address, "--hold", HOLD_ON_LOG]).collect();
+        // Not among the words, which everybody sees: it may hold a password.
+        let store = [("CLAWHOLD_STORE", store_url)];
+        self.process(&server_name(place), &words, &store, None)
     }
 
     async fn server_is_up(&mut self, place: usize) -> Result<(), Failure> {

@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::place::{CLAWHOLD, PATIENCE, Place, block_on};
 
 /// The hold of the servers in these tests.
-const HOLD: Duration = Duration::from_secs(1);
+pub(crate) const HOLD: Duration = Duration::from_secs(1);
 /// Producers that enqueue one job after the other.
 const PRODUCERS: usize = 4;
 
@@ -76,16 +76,23 @@ fn a_frozen_active_server_loses_the_log_and_nobody_loses_a_lease() {
 }
 
 /// One server of two.
-struct Member {
+pub(crate) struct Member {
     child: Child,
-    url: String,
+    pub(crate) url: String,
 }
 
 impl Member {
     fn start(place: &Place) -> Self {
+        Self::start_on(place, None)
+    }
+
+    /// Starts a server on a store, or on the usual one of the place.
+    pub(crate) fn start_on(place: &Place, store: Option<&str>) -> Self {
         let hold = format!("{}ms", HOLD.as_millis());
         let mut command = place.command(CLAWHOLD);
         command.args(["serve", "--listen", "127.0.0.1:0", "--json", "--hold", &hold]);
+        // Not on the command line, which everybody sees: it may hold a password.
+        command.envs(store.map(|store| ("CLAWHOLD_STORE", store)));
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -93,11 +100,11 @@ impl Member {
         Self { child, url: started["url"].as_str().unwrap().to_owned() }
     }
 
-    fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> Client {
         Client::connect(&[&self.url], None).unwrap()
     }
 
-    fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
@@ -107,12 +114,12 @@ impl Member {
         kill_process(pid, signal).unwrap();
     }
 
-    fn wait_active(&self) {
+    pub(crate) fn wait_active(&self) {
         wait_until(|| block_on(self.client().is_active(PATIENCE)).unwrap_or(false));
     }
 
     /// Returns the accepted jobs that this server does not know.
-    fn missing(&self, accepted: &BTreeSet<u64>) -> BTreeSet<u64> {
+    pub(crate) fn missing(&self, accepted: &BTreeSet<u64>) -> BTreeSet<u64> {
         let jobs = self.client().jobs(&JobQuery::default()).collect(1_000_000);
         let known: BTreeSet<u64> = block_on(jobs).unwrap().iter().map(|job| job.id).collect();
         accepted.difference(&known).copied().collect()
@@ -128,14 +135,14 @@ impl Drop for Member {
 }
 
 /// Producers that enqueue until they are stopped, and what they were told.
-struct Load {
+pub(crate) struct Load {
     accepted: Arc<Mutex<BTreeSet<u64>>>,
     stopped: Arc<AtomicBool>,
     producers: Vec<JoinHandle<()>>,
 }
 
 impl Load {
-    fn start(members: &[&Member]) -> Self {
+    pub(crate) fn start(members: &[&Member]) -> Self {
         let accepted = Arc::new(Mutex::new(BTreeSet::new()));
         let stopped = Arc::new(AtomicBool::new(false));
         let urls: Vec<String> = members.iter().map(|member| member.url.clone()).collect();
@@ -153,15 +160,15 @@ impl Load {
         self.accepted.lock().unwrap().len()
     }
 
-    fn wait_for(&self, count: usize) {
+    pub(crate) fn wait_for(&self, count: usize) {
         wait_until(|| self.count() >= count);
     }
 
-    fn wait_for_more(&self, count: usize) {
+    pub(crate) fn wait_for_more(&self, count: usize) {
         self.wait_for(self.count() + count);
     }
 
-    fn stop(self) -> BTreeSet<u64> {
+    pub(crate) fn stop(self) -> BTreeSet<u64> {
         self.stopped.store(true, Ordering::Relaxed);
         self.producers.into_iter().for_each(|producer| producer.join().unwrap());
         self.accepted.lock().unwrap().clone()
@@ -179,7 +186,7 @@ async fn produce(urls: &[String], accepted: &Mutex<BTreeSet<u64>>, stopped: &Ato
 
 /// Waits until both servers have the same state. Time passes in it even at rest, so one of them
 /// may be a moment ahead.
-fn same_state(one: &Member, other: &Member) {
+pub(crate) fn same_state(one: &Member, other: &Member) {
     wait_until(|| {
         let hashes = [one, other].map(|member| block_on(member.client().hash()).unwrap());
         hashes[0] == hashes[1]

@@ -13,6 +13,7 @@ mod job;
 mod lead;
 mod openclaw;
 mod output;
+mod postgres;
 mod queue;
 mod recovery;
 mod role;
