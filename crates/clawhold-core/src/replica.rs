@@ -10,6 +10,7 @@
 
 mod act;
 mod event;
+mod flight;
 mod watch;
 
 use alloc::collections::VecDeque;
@@ -18,9 +19,11 @@ use alloc::vec::Vec;
 use crate::beat::{Beat, BeatAnswer, Beats, Timer};
 use crate::change::What;
 use crate::command::{Command, Heard, Request, TakeOver};
-use crate::record::{self, BadRecord, Encoded, Record};
+use crate::record::{BadRecord, Encoded, Record};
 use crate::state::{Applied, State};
 use crate::units::{Epoch, Position, RecordNumber, Served, Stamp, Timestamp};
+
+use self::flight::{InFlight, Ready, Waiting};
 
 pub use event::{
     Action, Append, Call, Config, Declined, Event, LogRecord, Mode, NoBeat, Now, Presence,
@@ -67,50 +70,6 @@ pub struct Replica {
     ready: VecDeque<Ready>,
 }
 
-#[derive(Debug)]
-struct Waiting {
-    call: Option<Call>,
-    encoded: Encoded,
-}
-
-impl Waiting {
-    fn new(call: Option<Call>, request: Request) -> Self {
-        Self { call, encoded: Encoded::new(request) }
-    }
-}
-
-#[derive(Debug)]
-struct InFlight {
-    number: RecordNumber,
-    sent_ms: u64,
-    elapsed_ms: u64,
-    at: Timestamp,
-    requests: Vec<Waiting>,
-    /// Whether the log left it open how the append ended.
-    doubt: bool,
-    /// Whether it ever did.
-    was_in_doubt: bool,
-    /// When the log is asked again how it ended.
-    ask_ms: Option<u64>,
-}
-
-impl InFlight {
-    /// Returns the record's bytes; the same each time.
-    fn body(&self) -> Vec<u8> {
-        let pieces = self.requests.iter().map(|waiting| waiting.encoded.bytes());
-        record::assemble(self.at, self.elapsed_ms, pieces)
-    }
-}
-
-/// What is durable and waits to be applied.
-#[derive(Debug)]
-enum Ready {
-    /// A record begins: time passes.
-    Time { at: Timestamp, elapsed_ms: u64 },
-    /// One request of it.
-    Entry { call: Option<Call>, request: Request },
-}
-
 impl Replica {
     /// Returns a standby that holds `state` as of the record before `next`.
     #[must_use]
@@ -139,8 +98,8 @@ impl Replica {
         }
     }
 
-    /// Takes one event in and returns what the driver is to do. Begin with that, then call
-    /// [`Replica::apply_next`] until it returns `None`, after each step.
+    /// Takes one event in and returns what the driver is to do. It begins with that, and then calls
+    /// [`Replica::apply_next`] until it returns `None`.
     ///
     /// # Errors
     /// [`BadRecord`] when the log holds a record that this program cannot apply: it must stop.
