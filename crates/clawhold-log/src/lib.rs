@@ -15,6 +15,8 @@ pub mod limits;
 
 mod check;
 mod error;
+#[cfg(feature = "jetstream")]
+mod jetstream;
 mod memory;
 mod open;
 mod snapshot;
@@ -26,6 +28,8 @@ pub mod conformance;
 
 pub use error::{LogError, OpenError};
 pub use frame::FrameError;
+#[cfg(feature = "jetstream")]
+pub use jetstream::{JetStreamLog, JetStreamRefusal};
 pub use memory::{Fault, MemoryLog, MemoryStore};
 pub use open::open;
 #[cfg(feature = "sqlite")]

@@ -2,7 +2,7 @@
 
 use crate::{Log, LogError, MemoryStore, OpenError};
 
-/// Opens the log that `url` names: `sqlite:PATH`, or `memory:` for one that ends with its handle.
+/// Opens the log that `url` names: `sqlite:PATH`, `nats://HOST`, or `memory:` for one that ends with its handle.
 ///
 /// # Errors
 /// [`LogError::Open`] for a URL that names no log this build can open, and for every reason the
@@ -20,7 +20,7 @@ pub fn open(url: &str) -> Result<Box<dyn Log>, LogError> {
         }
         "sqlite" => open_sqlite(rest),
         "postgres" | "postgresql" => Err(OpenError::NotCarried { engine: "PostgreSQL" }.into()),
-        "nats" | "tls" => Err(OpenError::NotCarried { engine: "NATS JetStream" }.into()),
+        "nats" | "tls" => open_jetstream(scheme, rest),
         _ => Err(OpenError::UnknownScheme { scheme: scheme.to_owned() }.into()),
     }
 }
@@ -46,6 +46,9 @@ pub fn sqlite_path(url: &str) -> Result<&std::path::Path, LogError> {
             let reason = "memory: ends with its process, there is nothing to read";
             Err(OpenError::Malformed { reason, next: "use sqlite:PATH" }.into())
         }
+        Some(("nats" | "tls", _)) => {
+            Err(OpenError::Malformed { reason: "names no file", next: "use sqlite:PATH" }.into())
+        }
         Some(_) | None => match open(url) {
             Err(error) => Err(error),
             Ok(_) => {
@@ -59,6 +62,16 @@ pub fn sqlite_path(url: &str) -> Result<&std::path::Path, LogError> {
 #[cfg(feature = "sqlite")]
 fn open_sqlite(rest: &str) -> Result<Box<dyn Log>, LogError> {
     Ok(Box::new(crate::SqliteLog::open(path_of(rest)?)?))
+}
+
+#[cfg(feature = "jetstream")]
+fn open_jetstream(scheme: &str, rest: &str) -> Result<Box<dyn Log>, LogError> {
+    Ok(Box::new(crate::JetStreamLog::open(scheme, rest)?))
+}
+
+#[cfg(not(feature = "jetstream"))]
+fn open_jetstream(_scheme: &str, _rest: &str) -> Result<Box<dyn Log>, LogError> {
+    Err(OpenError::NotCarried { engine: "NATS JetStream" }.into())
 }
 
 #[cfg(feature = "sqlite")]
@@ -98,10 +111,6 @@ mod tests {
             (
                 "postgres://clawhold:secret@db/log",
                 "this build does not carry the PostgreSQL engine, use sqlite:PATH or memory:",
-            ),
-            (
-                "nats://db",
-                "this build does not carry the NATS JetStream engine, use sqlite:PATH or memory:",
             ),
             ("memory:x", "log URL memory: takes no path, use memory: or sqlite:PATH"),
             ("sqlite:", "log URL sqlite: has no path, use sqlite:PATH"),

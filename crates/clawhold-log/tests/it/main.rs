@@ -3,6 +3,7 @@
 
 mod backup;
 mod damage;
+mod jetstream;
 mod memory;
 mod sqlite;
 mod sqlite_process;

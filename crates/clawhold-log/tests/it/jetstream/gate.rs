@@ -1,0 +1,119 @@
+//! Which servers and streams are refused, and what the refusal tells to do.
+
+use std::fs;
+
+use async_nats::jetstream::stream::Config;
+use clawhold_log::{JetStreamRefusal, Log, LogError, OpenError};
+
+use super::bench;
+use super::servers::{Servers, Setup, open};
+
+#[test]
+fn debians_server_is_refused_by_its_version_even_when_loss_is_accepted() {
+    let servers = Servers::with(1, Setup { old: true, sync_always: false, ..Setup::default() });
+    for url in [servers.url("LOG"), format!("{}&accept_loss_window=true", servers.url("LOG"))] {
+        let error = refused(&url);
+        let old = matches!(&error, JetStreamRefusal::OldServer { found, .. } if found == "2.9.10");
+        assert!(old, "{error:?}");
+        let text = "NATS server n0 has version 2.9.10, a log needs 2.10.23 or later";
+        assert!(error.to_string().starts_with(text), "{error}");
+    }
+}
+
+#[test]
+fn a_server_that_syncs_later_is_refused_unless_loss_is_accepted() {
+    let servers = Servers::with(1, Setup { sync_always: false, ..Setup::default() });
+    let error = refused(&servers.url("LOG"));
+    assert!(matches!(&error, JetStreamRefusal::Unsynced { server } if server == "n0"), "{error:?}");
+    assert!(error.to_string().contains("set sync_interval: always"), "{error}");
+    let accepted = format!("{}&accept_loss_window=true", servers.url("LOG"));
+    assert!(open(&accepted).unwrap().head().is_ok());
+}
+
+#[test]
+fn one_server_of_a_cluster_that_syncs_later_is_enough_to_refuse() {
+    let servers = Servers::with(3, Setup { sync_always: false, ..Setup::default() });
+    let error = refused(&servers.url("LOG"));
+    assert!(matches!(error, JetStreamRefusal::Unsynced { .. }), "{error:?}");
+}
+
+#[test]
+fn a_server_that_does_not_tell_how_it_syncs_is_refused_unless_the_system_account_says_it() {
+    let servers = Servers::with(1, Setup { tells: false, ..Setup::default() });
+    let error = refused(&servers.url("LOG"));
+    assert!(matches!(&error, JetStreamRefusal::Unproven { server } if server == "n0"), "{error:?}");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("password");
+    fs::write(&path, "admin-secret\n").unwrap();
+    let asked =
+        format!("{}&system_user=admin&system_password_file={}", servers.url("LOG"), path.display());
+    assert!(open(&asked).unwrap().head().is_ok());
+}
+
+#[test]
+fn a_server_that_takes_too_little_in_a_message_is_refused() {
+    let servers = Servers::with(1, Setup { max_payload_bytes: 500_000, ..Setup::default() });
+    let error = refused(&servers.url("LOG"));
+    assert!(matches!(error, JetStreamRefusal::Payload { found: 500_000, .. }), "{error:?}");
+    assert!(error.to_string().contains("set max_payload to 1MB"), "{error}");
+}
+
+#[test]
+fn a_wrong_password_or_address_is_named_without_the_password() {
+    let servers = Servers::one();
+    let wrong = servers.url("LOG").replace("app-secret", "hunter2");
+    let error = refused(&wrong);
+    assert!(matches!(error, JetStreamRefusal::Unreachable { .. }), "{error:?}");
+    let nobody = "nats://app:hunter2@127.0.0.1:9";
+    for error in [error, refused(nobody)] {
+        let said = format!("{error} {error:?}");
+        assert!(said.contains("127.0.0.1:") && !said.contains("hunter2"), "{said}");
+    }
+}
+
+#[test]
+fn a_stream_of_another_program_is_refused_and_left_alone() {
+    let servers = Servers::one();
+    let url = servers.url("ORDERS");
+    bench::make(&url, Config::from("ORDERS"));
+    bench::publish(&url, "ORDERS".to_owned(), b"an order");
+    let error = refused(&url);
+    assert!(matches!(&error, JetStreamRefusal::Foreign { .. }), "{error:?}");
+    assert!(error.to_string().contains("name another in the log URL"), "{error}");
+    bench::publish(&url, "ORDERS".to_owned(), b"another order");
+}
+
+#[test]
+fn a_stream_that_somebody_made_forgetful_is_refused() {
+    let servers = Servers::one();
+    drop(servers.log("LOG"));
+    bench::edit(&servers.url("LOG"), "LOG", |config| config.max_messages = 100);
+    let error = refused(&servers.url("LOG"));
+    let setting = matches!(&error, JetStreamRefusal::Setting { setting: "max_msgs", .. });
+    assert!(setting, "{error:?}");
+}
+
+#[test]
+fn fewer_copies_than_asked_for_are_refused() {
+    let servers = Servers::one();
+    drop(servers.log("LOG"));
+    let error = refused(&format!("{}&replicas=3", servers.url("LOG")));
+    assert!(matches!(error, JetStreamRefusal::Replicas { found: 1, asked: 3, .. }), "{error:?}");
+}
+
+#[test]
+fn a_cluster_keeps_three_copies_unless_asked_otherwise() {
+    let servers = Servers::three();
+    drop(servers.log("LOG"));
+    assert_eq!(bench::replicas(&servers.url("LOG"), "LOG"), 3);
+    assert_eq!(bench::replicas(&servers.url("LOG"), "LOG_SNAPSHOTS"), 3);
+    drop(open(&format!("{}&replicas=1", servers.url("SMALL"))).unwrap());
+    assert_eq!(bench::replicas(&servers.url("SMALL"), "SMALL"), 1);
+}
+
+fn refused(url: &str) -> JetStreamRefusal {
+    let LogError::Open(OpenError::JetStream(refusal)) = open(url).unwrap_err() else {
+        panic!("{url}")
+    };
+    refusal
+}
