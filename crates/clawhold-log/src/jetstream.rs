@@ -298,9 +298,11 @@ impl Log for JetStreamLog {
             return Err(LogError::Beyond { from, last });
         }
         if from.0 + JETSTREAM_GETS_MAX <= last.0 {
-            let fetched = self.fetch(from, bytes_max)?;
-            if !fetched.is_empty() {
-                return Ok(fetched);
+            // Making a consumer needs more servers than a record does; what fails here is asked
+            // for below.
+            match self.fetch(from, bytes_max) {
+                Ok(fetched) if !fetched.is_empty() => return Ok(fetched),
+                Ok(_) | Err(_) => self.tail = None,
             }
         }
         match self.get(from, last, bytes_max) {
@@ -323,16 +325,18 @@ impl Log for JetStreamLog {
         }
         let deadline = Instant::now() + timeout;
         loop {
-            let tail = self.tail_at(after.next())?;
             let left = deadline.saturating_duration_since(Instant::now());
-            let heard = run(tail.wait(left.min(JETSTREAM_LOOK)));
-            let look = heard == Heard::Lost || tail.is_silent_for(JETSTREAM_LOOK);
+            let heard = match self.tail_at(after.next()) {
+                Ok(tail) => run(tail.wait(left.min(JETSTREAM_LOOK))),
+                Err(_) => Heard::Lost,
+            };
+            let silent = self.tail.as_ref().is_some_and(|tail| tail.is_silent_for(JETSTREAM_LOOK));
             match heard {
                 Heard::Record => return Ok(true),
                 Heard::Nothing => {}
                 Heard::Lost => self.tail = None,
             }
-            if look {
+            if silent || heard == Heard::Lost {
                 if after < self.head()?.last {
                     self.tail = None;
                     return Ok(true);

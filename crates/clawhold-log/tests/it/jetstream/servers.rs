@@ -138,9 +138,9 @@ impl Servers {
         name.strip_prefix('n')?.parse().ok()
     }
 
-    /// Returns the directory of a server's files.
-    pub(crate) fn files(&self, place: usize) -> PathBuf {
-        self.directory.path().join(format!("n{place}"))
+    /// Returns how many servers there are.
+    pub(crate) fn count(&self) -> usize {
+        self.nodes.len()
     }
 
     /// Returns what the servers wrote, for the text of a failure.
