@@ -32,7 +32,7 @@ use async_nats::jetstream::stream::PurgeErrorKind;
 use crate::check::check_write;
 use crate::limits::{
     JETSTREAM_ANSWER_WAIT_MAX, JETSTREAM_FETCH_WAIT_MAX, JETSTREAM_GETS_MAX, JETSTREAM_LOOK,
-    JETSTREAM_LOOK_AGAIN, TRIM_RECORDS_MAX,
+    JETSTREAM_LOOK_AGAIN, JETSTREAM_POLL, TRIM_RECORDS_MAX,
 };
 use crate::{
     Append, Epoch, Head, Log, LogError, Number, OpenError, Presence, Record, Snapshot, TakeOver,
@@ -54,6 +54,8 @@ pub struct JetStreamLog {
     /// The newest record that this handle knows of. Never falls.
     seen: Number,
     tail: Option<Tail>,
+    /// Until when no other tail is begun after one was lost.
+    rest_until: Option<Instant>,
 }
 
 impl JetStreamLog {
@@ -79,7 +81,15 @@ impl JetStreamLog {
     fn new(address: Arc<Address>, link: Link) -> Result<Self, LogError> {
         let drawn = getrandom::u64().map_err(|error| LogError::Engine(Box::new(error)))?;
         let writer = Writer(drawn);
-        Ok(Self { address, link, writer, known: None, seen: Number(0), tail: None })
+        Ok(Self {
+            address,
+            link,
+            writer,
+            known: None,
+            seen: Number(0),
+            tail: None,
+            rest_until: None,
+        })
     }
 
     /// Remembers a record that is in the log.
@@ -135,14 +145,33 @@ impl JetStreamLog {
         Ok(records)
     }
 
+    /// Waits until the record at `from` is ready. A tail that is lost is not begun again at once:
+    /// the servers may be in trouble, and each consumer is one more thing that they must agree on.
+    fn listen(&mut self, from: Number, patience: Duration) -> Heard {
+        if self.rest_until.is_some_and(|until| Instant::now() < until) {
+            std::thread::sleep(patience.min(JETSTREAM_POLL));
+            return Heard::Lost;
+        }
+        let heard = match self.tail_at(from) {
+            Ok(tail) => run(tail.wait(patience)),
+            Err(_) => Heard::Lost,
+        };
+        if heard == Heard::Lost {
+            self.tail = None;
+            self.rest_until = Some(Instant::now() + JETSTREAM_LOOK);
+        }
+        heard
+    }
+
     /// Fetches records through a consumer, and returns what came in time.
     fn fetch(&mut self, from: Number, bytes_max: usize) -> Result<Vec<Record>, LogError> {
-        let tail = self.tail_at(from)?;
-        if run(tail.wait(JETSTREAM_FETCH_WAIT_MAX)) != Heard::Record {
-            self.tail = None;
-            return Ok(Vec::new());
+        match self.listen(from, JETSTREAM_FETCH_WAIT_MAX) {
+            Heard::Record => self.take_ready(from, bytes_max),
+            Heard::Nothing | Heard::Lost => {
+                self.tail = None;
+                Ok(Vec::new())
+            }
         }
-        self.take_ready(from, bytes_max)
     }
 
     /// Gets records one by one from the stream's leader.
@@ -326,16 +355,11 @@ impl Log for JetStreamLog {
         let deadline = Instant::now() + timeout;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let heard = match self.tail_at(after.next()) {
-                Ok(tail) => run(tail.wait(left.min(JETSTREAM_LOOK))),
-                Err(_) => Heard::Lost,
-            };
-            let silent = self.tail.as_ref().is_some_and(|tail| tail.is_silent_for(JETSTREAM_LOOK));
-            match heard {
-                Heard::Record => return Ok(true),
-                Heard::Nothing => {}
-                Heard::Lost => self.tail = None,
+            let heard = self.listen(after.next(), left.min(JETSTREAM_LOOK));
+            if heard == Heard::Record {
+                return Ok(true);
             }
+            let silent = self.tail.as_ref().is_some_and(|tail| tail.is_silent_for(JETSTREAM_LOOK));
             if silent || heard == Heard::Lost {
                 if after < self.head()?.last {
                     self.tail = None;

@@ -60,6 +60,9 @@ pub const JETSTREAM_PULL_TIME: Duration = Duration::from_secs(20);
 /// After how much silence a follower asks where the log ends.
 pub const JETSTREAM_LOOK: Duration = Duration::from_secs(1);
 
+/// How often a follower that lost its consumer asks where the log ends.
+pub const JETSTREAM_POLL: Duration = Duration::from_millis(50);
+
 /// How long a reader waits for its consumer before it asks for single records.
 pub const JETSTREAM_FETCH_WAIT_MAX: Duration = Duration::from_millis(500);
 

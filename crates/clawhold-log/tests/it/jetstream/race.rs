@@ -6,10 +6,11 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use clawhold_log::{Append, Epoch, JetStreamLog, Log, Number, Record, Settled, TakeOver, Writer};
+use tempfile::NamedTempFile;
 
 use super::servers::{Servers, open, signal_process};
 
@@ -32,7 +33,8 @@ fn two_writers_on_a_cluster_are_one_at_a_time() {
 fn race(mut servers: Servers, rounds: usize, turn: Duration) {
     drop(servers.log("LOG"));
     let url = servers.url("LOG");
-    let seed = fastrand::u64(..);
+    let seed = std::env::var("CLAWHOLD_TEST_SEED")
+        .map_or_else(|_| fastrand::u64(..), |s| s.parse().unwrap());
     println!("seed {seed}");
     fastrand::seed(seed);
     let mut acknowledged = Vec::new();
@@ -76,8 +78,13 @@ fn race(mut servers: Servers, rounds: usize, turn: Duration) {
 
 fn until_longer(reader: &mut JetStreamLog, than: Number, servers: &Servers) {
     let started = Instant::now();
-    while !reader.head().is_ok_and(|head| than < head.last) {
-        assert!(started.elapsed() < PATIENCE, "nobody writes\n{}", servers.said());
+    loop {
+        let head = reader.head();
+        if head.as_ref().is_ok_and(|head| than < head.last) {
+            return;
+        }
+        let said = || servers.said();
+        assert!(started.elapsed() < PATIENCE, "nobody writes after {than}: {head:?}\n{}", said());
         std::thread::sleep(Duration::from_millis(50));
     }
 }
@@ -175,20 +182,22 @@ fn lead(log: &mut JetStreamLog, mut number: Number, epoch: Epoch) {
     }
 }
 
-/// A process that does not outlive its test.
-struct Process(Child);
+/// A process that does not outlive its test, and the file with what it said.
+struct Process(Child, NamedTempFile);
 
 impl Process {
     fn start(url: &str) -> Self {
+        let said = NamedTempFile::new().unwrap();
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(WRITER_TEST).env(LOG_VARIABLE, url).stdout(Stdio::piped());
-        Self(command.spawn().unwrap())
+        command.args(WRITER_TEST).env(LOG_VARIABLE, url).stdout(said.reopen().unwrap());
+        Self(command.spawn().unwrap(), said)
     }
 
     /// Kills the writer and returns what it said was done; a line that was cut off says nothing.
     fn kill(&mut self) -> Vec<(Number, Epoch, Writer)> {
         self.0.kill().unwrap();
-        let mut reader = BufReader::new(self.0.stdout.take().unwrap());
+        self.0.wait().unwrap();
+        let mut reader = BufReader::new(self.1.reopen().unwrap());
         let mut done = Vec::new();
         let mut line = String::new();
         while reader.read_line(&mut line).unwrap() != 0 {
@@ -199,7 +208,6 @@ impl Process {
             }
             line.clear();
         }
-        self.0.wait().unwrap();
         done
     }
 }

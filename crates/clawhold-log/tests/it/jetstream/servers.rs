@@ -233,9 +233,9 @@ fn configure(directory: &Path, place: usize, ports: &[(u16, u16)], setup: Setup)
         let routes = ports.iter().map(|(_, port)| format!("nats://127.0.0.1:{port}"));
         let routes: Vec<String> = routes.collect();
         let routes = routes.join(", ");
-        write!(
+        writeln!(
             text,
-            "cluster {{ name: C, listen: 127.0.0.1:{cluster_port}, routes: [{routes}] }}\n"
+            "cluster {{ name: C, listen: 127.0.0.1:{cluster_port}, routes: [{routes}] }}"
         )
         .unwrap();
     }
