@@ -74,8 +74,12 @@ impl JetStreamLog {
             Ok::<_, JetStreamRefusal>(link)
         });
         let mut log = Self::new(Arc::new(address), link.map_err(OpenError::JetStream)?)?;
-        log.head()?;
-        Ok(log)
+        let last = log.head()?.last;
+        // A follower without the right to a consumer would only be slow; so this is tried once.
+        match run(Tail::begin(&log.link, last.next())) {
+            Err(error) if log.link.was_denied() => Err(error),
+            Ok(_) | Err(_) => Ok(log),
+        }
     }
 
     fn new(address: Arc<Address>, link: Link) -> Result<Self, LogError> {

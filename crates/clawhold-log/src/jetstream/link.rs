@@ -188,6 +188,12 @@ impl Link {
         let _ = self.client.force_reconnect().await;
     }
 
+    /// Tells whether a server said that this program's rights do not go so far.
+    pub(super) fn was_denied(&self) -> bool {
+        let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        trouble.as_ref().is_some_and(|trouble| trouble.to_lowercase().contains("permission"))
+    }
+
     fn disconnected(&self) -> LogError {
         LogError::Engine(self.with_trouble("not connected to NATS".to_owned()).into())
     }

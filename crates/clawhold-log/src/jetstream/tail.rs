@@ -48,7 +48,9 @@ pub(super) enum Heard {
 impl Tail {
     /// Begins to read at `next`.
     pub(super) async fn begin(link: &Link, next: Number) -> Result<Self, LogError> {
+        let drawn = getrandom::u64().map_err(|error| LogError::Engine(Box::new(error)))?;
         let config = pull::Config {
+            name: Some(format!("follower-{drawn:016x}")),
             deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: next.0 },
             ack_policy: AckPolicy::None,
             replay_policy: ReplayPolicy::Instant,

@@ -12,7 +12,7 @@ use clawhold_log::conformance::{self, Bench};
 use clawhold_log::{Append, Epoch, FrameError, Log, LogError, Number, Settled, TakeOver};
 
 use bench::JetStream;
-use servers::Servers;
+use servers::{Servers, Setup};
 
 mod on_one_server {
     use clawhold_log::conformance;
@@ -138,6 +138,29 @@ fn a_store_that_is_full_refuses_and_takes_the_same_record_once_there_is_room() {
     assert_eq!(number, Number(4));
     bench::edit(&servers.url("LOG"), "LOG", |config| config.max_bytes = -1);
     assert_eq!(log.append(number, Epoch(1), &body).unwrap(), Append::Done);
+}
+
+#[test]
+fn servers_that_have_no_room_left_refuse_as_full_and_keep_what_they_have() {
+    let setup = Setup { store_bytes_max: 1 << 20, ..Setup::default() };
+    for count in [1, 3] {
+        let servers = Servers::with(count, setup);
+        let mut log = servers.log("LOG");
+        lead(&mut log);
+        let body = vec![7; 100_000];
+        let mut number = Number(2);
+        let full = loop {
+            match log.append(number, Epoch(1), &body) {
+                Ok(Append::Done) => number = number.next(),
+                other => break other,
+            }
+        };
+        assert!(matches!(full, Err(LogError::Full)), "{full:?}");
+        assert!(Number(8) < number, "full at {number}");
+        let last = Number(number.0 - 1);
+        assert_eq!(log.head().unwrap().last, last);
+        assert_eq!(log.read(last, 1).unwrap()[0].body, body);
+    }
 }
 
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);

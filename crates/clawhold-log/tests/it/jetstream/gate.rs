@@ -1,9 +1,10 @@
 //! Which servers and streams are refused, and what the refusal tells to do.
 
 use std::fs;
+use std::time::Duration;
 
 use async_nats::jetstream::stream::Config;
-use clawhold_log::{JetStreamRefusal, Log, LogError, OpenError};
+use clawhold_log::{Append, Epoch, JetStreamRefusal, Log, LogError, Number, OpenError, TakeOver};
 
 use super::bench;
 use super::servers::{Servers, Setup, open};
@@ -69,6 +70,46 @@ fn a_wrong_password_or_address_is_named_without_the_password() {
         let said = format!("{error} {error:?}");
         assert!(said.contains("127.0.0.1:") && !said.contains("hunter2"), "{said}");
     }
+}
+
+#[test]
+fn the_rights_that_the_documentation_gives_are_enough() {
+    let servers = Servers::with(1, Setup { bounded: true, ..Setup::default() });
+    let mut log = open(&servers.url("LOG")).unwrap();
+    assert!(matches!(log.take_over(Epoch(1), b"lead").unwrap(), TakeOver::Done { .. }));
+    for number in 2..=20 {
+        assert_eq!(log.append(Number(number), Epoch(1), b"job").unwrap(), Append::Done);
+    }
+    let mut follower = log.another().unwrap();
+    assert!(follower.wait(Number(19), Duration::from_secs(20)).unwrap());
+    assert_eq!(follower.read(Number(1), usize::MAX).unwrap().len(), 20);
+    for at in [8, 12, 15] {
+        let mut chunks = std::iter::once(b"state".to_vec());
+        log.put_snapshot(Number(at), Epoch(1), &mut chunks).unwrap();
+    }
+    assert_eq!(follower.latest_snapshot().unwrap().unwrap().at, Number(15));
+    assert_eq!(log.trim(Number(20)).unwrap(), 12);
+}
+
+#[test]
+fn a_right_that_is_missing_is_named_in_the_cause() {
+    let servers = Servers::with(1, Setup { bounded: true, ..Setup::default() });
+    let LogError::Engine(cause) = open(&servers.url("OTHER")).unwrap_err() else {
+        panic!("it is the engine that refuses")
+    };
+    let cause = cause.to_string().to_lowercase();
+    let named = "permissions violation for publish to \"$js.api.consumer.create.other.follower-";
+    assert!(cause.contains(named), "{cause}");
+}
+
+#[test]
+fn an_encrypted_connection_is_made_with_the_certificate_that_is_named_and_not_without() {
+    let servers = Servers::with(1, Setup { encrypted: true, ..Setup::default() });
+    let url = servers.url("LOG").replace("nats://", "tls://");
+    let trusted = format!("{url}&tls_ca={}", servers.authority().display());
+    assert!(open(&trusted).unwrap().head().is_ok());
+    let error = refused(&url);
+    assert!(matches!(error, JetStreamRefusal::Unreachable { .. }), "{error:?}");
 }
 
 #[test]

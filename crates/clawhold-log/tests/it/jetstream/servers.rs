@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clawhold_log::{JetStreamLog, LogError};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
 
 /// How long servers may take to be ready, and a cluster to agree.
@@ -20,6 +21,9 @@ pub(crate) struct Setup {
     pub(crate) sync_always: bool,
     /// Whether the account may ask servers how they are set.
     pub(crate) tells: bool,
+    /// Whether the user may do no more than the documentation says is needed.
+    pub(crate) bounded: bool,
+    pub(crate) encrypted: bool,
     pub(crate) max_payload_bytes: u64,
     pub(crate) store_bytes_max: u64,
 }
@@ -27,7 +31,15 @@ pub(crate) struct Setup {
 impl Default for Setup {
     fn default() -> Self {
         let (max_payload_bytes, store_bytes_max) = (1 << 20, 4 << 30);
-        Self { old: false, sync_always: true, tells: true, max_payload_bytes, store_bytes_max }
+        Self {
+            old: false,
+            sync_always: true,
+            tells: true,
+            bounded: false,
+            encrypted: false,
+            max_payload_bytes,
+            store_bytes_max,
+        }
     }
 }
 
@@ -59,6 +71,9 @@ impl Servers {
     pub(crate) fn with(count: usize, setup: Setup) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let binary = binary(setup.old);
+        if setup.encrypted {
+            certify(directory.path());
+        }
         let ports: Vec<(u16, u16)> = (0..count).map(|_| (free_port(), free_port())).collect();
         let mut servers = Self { directory, nodes: Vec::new() };
         for (place, (port, _)) in ports.iter().enumerate() {
@@ -136,6 +151,11 @@ impl Servers {
     pub(crate) fn leader(&self, stream: &str) -> Option<usize> {
         let name = super::bench::leader(&self.url(stream), stream)?;
         name.strip_prefix('n')?.parse().ok()
+    }
+
+    /// Returns the file with the certificate that signed those of the servers.
+    pub(crate) fn authority(&self) -> PathBuf {
+        self.directory.path().join("ca.pem")
     }
 
     /// Returns how many servers there are.
@@ -216,6 +236,7 @@ fn configure(directory: &Path, place: usize, ports: &[(u16, u16)], setup: Setup)
     } else {
         (String::new(), String::new())
     };
+    let rights = if setup.bounded { documented_rights("LOG") } else { String::new() };
     let mut text = format!(
         "server_name: n{place}
          listen: 127.0.0.1:{port}
@@ -225,10 +246,14 @@ fn configure(directory: &Path, place: usize, ports: &[(u16, u16)], setup: Setup)
          accounts {{
            SYSTEM: {{ users: [{{user: admin, password: admin-secret}}]
              {tell} }}
-           APP: {{ jetstream: enabled, users: [{{user: app, password: app-secret}}]
+           APP: {{ jetstream: enabled, users: [{{user: app, password: app-secret, {rights}}}]
              {hear} }}
          }}\n"
     );
+    if setup.encrypted {
+        let (cert, key) = (directory.join("server.pem"), directory.join("server.key"));
+        writeln!(text, "tls {{ cert_file: {cert:?}, key_file: {key:?} }}").unwrap();
+    }
     if 1 < ports.len() {
         let routes = ports.iter().map(|(_, port)| format!("nats://127.0.0.1:{port}"));
         let routes: Vec<String> = routes.collect();
@@ -240,4 +265,27 @@ fn configure(directory: &Path, place: usize, ports: &[(u16, u16)], setup: Setup)
         .unwrap();
     }
     text
+}
+
+/// Returns the rights that the documentation gives, for a log of another name.
+fn documented_rights(stream: &str) -> String {
+    let text = include_str!("../../../../../docs/engines-jetstream.md");
+    let begin = text.find("permissions: {").unwrap();
+    let end = begin + text[begin..].find("\n    }").unwrap() + "\n    }".len();
+    text[begin..end].replace("CLAWHOLD", stream)
+}
+
+/// Writes certificates for a server on this host.
+fn certify(directory: &Path) {
+    let ca_key = KeyPair::generate().unwrap();
+    let mut authority = CertificateParams::default();
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let ca = authority.self_signed(&ca_key).unwrap();
+    let issuer = Issuer::new(authority, ca_key);
+    let key = KeyPair::generate().unwrap();
+    let server = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+    let server = server.signed_by(&key, &issuer).unwrap();
+    fs::write(directory.join("ca.pem"), ca.pem()).unwrap();
+    fs::write(directory.join("server.pem"), server.pem()).unwrap();
+    fs::write(directory.join("server.key"), key.serialize_pem()).unwrap();
 }
