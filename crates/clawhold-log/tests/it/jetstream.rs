@@ -140,11 +140,12 @@ fn a_store_that_is_full_refuses_and_takes_the_same_record_once_there_is_room() {
     assert_eq!(log.append(number, Epoch(1), &body).unwrap(), Append::Done);
 }
 
+/// A cluster of NATS servers beyond their limit does not even answer readers.
 #[test]
-fn servers_that_have_no_room_left_refuse_as_full_and_keep_what_they_have() {
-    let setup = Setup { store_bytes_max: 1 << 20, ..Setup::default() };
+fn servers_that_have_no_room_left_refuse_and_with_more_room_have_all_that_was_confirmed() {
     for count in [1, 3] {
-        let servers = Servers::with(count, setup);
+        let mut servers =
+            Servers::with(count, Setup { store_bytes_max: 1 << 20, ..Setup::default() });
         let mut log = servers.log("LOG");
         lead(&mut log);
         let body = vec![7; 100_000];
@@ -157,9 +158,13 @@ fn servers_that_have_no_room_left_refuse_as_full_and_keep_what_they_have() {
         };
         assert!(matches!(full, Err(LogError::Full)), "{full:?}");
         assert!(Number(8) < number, "full at {number}");
-        let last = Number(number.0 - 1);
-        assert_eq!(log.head().unwrap().last, last);
-        assert_eq!(log.read(last, 1).unwrap()[0].body, body);
+        servers.grow(Setup::default());
+        let mut log = servers.log("LOG");
+        assert_eq!(log.head().unwrap().last.next(), number);
+        assert_eq!(log.append(number, Epoch(1), &body).unwrap(), Append::Done);
+        for place in 2..=number.0 {
+            assert_eq!(log.read(Number(place), 1).unwrap()[0].body, body, "record {place}");
+        }
     }
 }
 

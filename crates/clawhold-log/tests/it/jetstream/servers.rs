@@ -47,12 +47,14 @@ impl Default for Setup {
 #[derive(Debug)]
 pub(crate) struct Servers {
     directory: TempDir,
+    binary: String,
     nodes: Vec<Node>,
 }
 
 #[derive(Debug)]
 struct Node {
     port: u16,
+    cluster_port: u16,
     configuration: PathBuf,
     child: Option<Child>,
 }
@@ -75,14 +77,12 @@ impl Servers {
             certify(directory.path());
         }
         let ports: Vec<(u16, u16)> = (0..count).map(|_| (free_port(), free_port())).collect();
-        let mut servers = Self { directory, nodes: Vec::new() };
-        for (place, (port, _)) in ports.iter().enumerate() {
+        let mut servers = Self { directory, binary, nodes: Vec::new() };
+        for (place, (port, cluster_port)) in ports.into_iter().enumerate() {
             let configuration = servers.directory.path().join(format!("n{place}.conf"));
-            let text = configure(servers.directory.path(), place, &ports, setup);
-            fs::write(&configuration, text).unwrap();
-            fs::write(servers.directory.path().join("binary"), binary.as_str()).unwrap();
-            servers.nodes.push(Node { port: *port, configuration, child: None });
+            servers.nodes.push(Node { port, cluster_port, configuration, child: None });
         }
+        servers.configure(setup);
         for place in 0..count {
             servers.start(place);
         }
@@ -120,11 +120,10 @@ impl Servers {
 
     /// Starts a server that is not running, and waits until it listens.
     pub(crate) fn start(&mut self, place: usize) {
-        let binary = fs::read_to_string(self.directory.path().join("binary")).unwrap();
         let node = &mut self.nodes[place];
         let said = node.configuration.with_extension("said");
         let said = fs::File::options().create(true).append(true).open(said).unwrap();
-        let mut command = Command::new(binary);
+        let mut command = Command::new(&self.binary);
         command.arg("-c").arg(&node.configuration).stdin(Stdio::null());
         command.stdout(said.try_clone().unwrap()).stderr(said);
         node.child = Some(command.spawn().unwrap());
@@ -140,6 +139,71 @@ impl Servers {
         let mut child = self.nodes[place].child.take().unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+
+    /// Starts all servers again with another set-up.
+    pub(crate) fn grow(&mut self, setup: Setup) {
+        for place in 0..self.nodes.len() {
+            self.kill(place);
+        }
+        self.configure(setup);
+        for place in 0..self.nodes.len() {
+            self.start(place);
+        }
+    }
+
+    fn configure(&self, setup: Setup) {
+        for place in 0..self.nodes.len() {
+            let text = self.configuration(place, setup);
+            fs::write(&self.nodes[place].configuration, text).unwrap();
+        }
+    }
+
+    fn configuration(&self, place: usize, setup: Setup) -> String {
+        let Node { port, cluster_port, .. } = &self.nodes[place];
+        let directory = self.directory.path();
+        let files = directory.join(format!("n{place}"));
+        let Setup { max_payload_bytes, store_bytes_max, .. } = setup;
+        let sync = if setup.sync_always { "sync_interval: always" } else { "" };
+        let (tell, hear) = if setup.tells {
+            let varz = "$SYS.REQ.SERVER.PING.VARZ";
+            (
+                format!("exports: [{{service: \"{varz}\", response_type: Stream}}]"),
+                format!("imports: [{{service: {{account: SYSTEM, subject: \"{varz}\"}}}}]"),
+            )
+        } else {
+            (String::new(), String::new())
+        };
+        let rights = if setup.bounded { documented_rights("LOG") } else { String::new() };
+        let mut text = format!(
+            "server_name: n{place}
+         listen: 127.0.0.1:{port}
+         max_payload: {max_payload_bytes}
+         jetstream {{ store_dir: {files:?}, max_file_store: {store_bytes_max}, {sync} }}
+         system_account: SYSTEM
+         accounts {{
+           SYSTEM: {{ users: [{{user: admin, password: admin-secret}}]
+             {tell} }}
+           APP: {{ jetstream: enabled, users: [{{user: app, password: app-secret, {rights}}}]
+             {hear} }}
+         }}\n"
+        );
+        if setup.encrypted {
+            let (cert, key) = (directory.join("server.pem"), directory.join("server.key"));
+            writeln!(text, "tls {{ cert_file: {cert:?}, key_file: {key:?} }}").unwrap();
+        }
+        if 1 < self.nodes.len() {
+            let routes =
+                self.nodes.iter().map(|node| format!("nats://127.0.0.1:{}", node.cluster_port));
+            let routes: Vec<String> = routes.collect();
+            let routes = routes.join(", ");
+            writeln!(
+                text,
+                "cluster {{ name: C, listen: 127.0.0.1:{cluster_port}, routes: [{routes}] }}"
+            )
+            .unwrap();
+        }
+        text
     }
 
     /// Stops a server in its tracks, or lets it go on.
@@ -220,51 +284,6 @@ fn free_port() -> u16 {
         }
     }
     panic!("no port is free");
-}
-
-fn configure(directory: &Path, place: usize, ports: &[(u16, u16)], setup: Setup) -> String {
-    let (port, cluster_port) = ports[place];
-    let files = directory.join(format!("n{place}"));
-    let Setup { max_payload_bytes, store_bytes_max, .. } = setup;
-    let sync = if setup.sync_always { "sync_interval: always" } else { "" };
-    let (tell, hear) = if setup.tells {
-        let varz = "$SYS.REQ.SERVER.PING.VARZ";
-        (
-            format!("exports: [{{service: \"{varz}\", response_type: Stream}}]"),
-            format!("imports: [{{service: {{account: SYSTEM, subject: \"{varz}\"}}}}]"),
-        )
-    } else {
-        (String::new(), String::new())
-    };
-    let rights = if setup.bounded { documented_rights("LOG") } else { String::new() };
-    let mut text = format!(
-        "server_name: n{place}
-         listen: 127.0.0.1:{port}
-         max_payload: {max_payload_bytes}
-         jetstream {{ store_dir: {files:?}, max_file_store: {store_bytes_max}, {sync} }}
-         system_account: SYSTEM
-         accounts {{
-           SYSTEM: {{ users: [{{user: admin, password: admin-secret}}]
-             {tell} }}
-           APP: {{ jetstream: enabled, users: [{{user: app, password: app-secret, {rights}}}]
-             {hear} }}
-         }}\n"
-    );
-    if setup.encrypted {
-        let (cert, key) = (directory.join("server.pem"), directory.join("server.key"));
-        writeln!(text, "tls {{ cert_file: {cert:?}, key_file: {key:?} }}").unwrap();
-    }
-    if 1 < ports.len() {
-        let routes = ports.iter().map(|(_, port)| format!("nats://127.0.0.1:{port}"));
-        let routes: Vec<String> = routes.collect();
-        let routes = routes.join(", ");
-        writeln!(
-            text,
-            "cluster {{ name: C, listen: 127.0.0.1:{cluster_port}, routes: [{routes}] }}"
-        )
-        .unwrap();
-    }
-    text
 }
 
 /// Returns the rights that the documentation gives, for a log of another name.
