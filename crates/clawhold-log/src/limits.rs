@@ -72,5 +72,6 @@ pub const JETSTREAM_GETS_MAX: u64 = 4;
 /// How long a writer waits before it looks at what it was refused for.
 pub const JETSTREAM_LOOK_AGAIN: Duration = Duration::from_millis(2);
 
-/// How often a piece of a snapshot is sent while nobody says whether it came.
-pub const JETSTREAM_PIECE_TRIES: u32 = 10;
+/// How long a piece of a snapshot is sent again while nobody says whether it came; longer than a
+/// cluster takes to choose another leader.
+pub const JETSTREAM_PIECE_WAIT_MAX: Duration = Duration::from_secs(30);

@@ -71,7 +71,8 @@ pub(super) fn check_server(client: &Client) -> Result<(), JetStreamRefusal> {
 
 /// Refuses servers that acknowledge before they sync, or do not say, unless that was accepted.
 ///
-/// `keepers` are the servers with a copy of the stream that are not offline.
+/// `keepers` are the servers with a copy of the stream. Fewer than half of them may be down, so
+/// that a log opens while they are; whoever answers must answer well.
 pub(super) async fn check_sync(
     link: &Link,
     address: &Address,
@@ -86,10 +87,12 @@ pub(super) async fn check_sync(
     } else {
         ask(&link.client, keepers).await
     };
-    for keeper in keepers {
-        let Some(said) = said.get(keeper) else {
-            return Err(JetStreamRefusal::Unproven { server: keeper.clone() });
-        };
+    let silent: Vec<&String> =
+        keepers.iter().filter(|keeper| !said.contains_key(*keeper)).collect();
+    if let Some(server) = silent.first().filter(|_| keepers.len() <= silent.len() * 2) {
+        return Err(JetStreamRefusal::Unproven { server: (*server).clone() });
+    }
+    for (keeper, said) in keepers.iter().filter_map(|keeper| said.get_key_value(keeper)) {
         check_version(keeper, &said.server.ver)?;
         if !said.data.jetstream.config.sync_always {
             return Err(JetStreamRefusal::Unsynced { server: keeper.clone() });

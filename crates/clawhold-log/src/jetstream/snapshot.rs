@@ -6,6 +6,8 @@
 //! a time the one that is whole first is kept. Pieces that no shelf names are purged once a later
 //! snapshot is whole.
 
+use std::time::Instant;
+
 use async_nats::jetstream::message::StreamMessage;
 use futures_util::StreamExt;
 
@@ -13,9 +15,12 @@ use super::link::{Expected, Link, Published, run};
 use super::records::{self, last_of, next_of};
 use super::shelf::{Generation, Name, Shelf};
 use crate::check::check_snapshot;
-use crate::limits::{JETSTREAM_PIECE_TRIES, SNAPSHOT_GENERATIONS};
+use crate::limits::{JETSTREAM_PIECE_WAIT_MAX, JETSTREAM_POLL, SNAPSHOT_GENERATIONS};
 use crate::snapshot::{Cutter, Joiner};
 use crate::{Epoch, FrameError, Head, LogError, Number, Snapshot};
+
+/// How often a reader begins again because what it read was retired meanwhile.
+const REREADS_MAX: usize = 10;
 
 /// The shelf as it was read.
 struct Placed {
@@ -56,7 +61,7 @@ pub(super) fn put(
 /// Returns the newest snapshot that is intact.
 pub(super) async fn latest(link: &Link, head: Head) -> Result<Option<Snapshot>, LogError> {
     let mut read = placed(link).await?;
-    for _ in 0..JETSTREAM_PIECE_TRIES {
+    for _ in 0..REREADS_MAX {
         let mut damage = None;
         for generation in &read.shelf.generations {
             match of(link, *generation).await? {
@@ -109,10 +114,10 @@ fn fill(link: &Link, subject: &str, cutter: &mut Cutter<'_>) -> Result<u32, LogE
 
 /// Sends a message that follows the one at `before` of its subject, until it is there.
 async fn send(link: &Link, subject: &str, before: u64, bytes: Vec<u8>) -> Result<u64, LogError> {
-    let mut doubt = None;
-    for _ in 0..JETSTREAM_PIECE_TRIES {
+    let started = Instant::now();
+    loop {
         let expected = Expected::LastOfSubject(before);
-        match link.publish(subject.to_owned(), expected, bytes.clone()).await {
+        let doubt = match link.publish(subject.to_owned(), expected, bytes.clone()).await {
             Ok(Published::At(sequence)) => return Ok(sequence),
             Ok(Published::Refused) => {
                 let there = last_of(link, &link.snapshots, subject).await?;
@@ -121,15 +126,15 @@ async fn send(link: &Link, subject: &str, before: u64, bytes: Vec<u8>) -> Result
                 let Some(landed) = landed else { return Err(LogError::SnapshotDisplaced) };
                 return Ok(landed.sequence);
             }
-            Ok(Published::Unknown(cause)) => doubt = Some(LogError::Engine(cause.into())),
+            Ok(Published::Unknown(cause)) => LogError::Engine(cause.into()),
             Err(error @ LogError::Full) => return Err(error),
-            Err(error) => {
-                doubt = Some(error);
-                tokio::time::sleep(crate::limits::JETSTREAM_FETCH_WAIT_MAX).await;
-            }
+            Err(error) => error,
+        };
+        if JETSTREAM_PIECE_WAIT_MAX < started.elapsed() {
+            return Err(doubt);
         }
+        tokio::time::sleep(JETSTREAM_POLL).await;
     }
-    Err(doubt.unwrap_or(LogError::Busy))
 }
 
 /// Puts a whole snapshot on the shelf, beside the newest other that is intact.

@@ -33,7 +33,7 @@ const DUPLICATE_WINDOW: Duration = Duration::from_secs(1);
 type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// Makes the streams that are not there, checks both, and returns the servers that keep copies
-/// of the records and are not offline.
+/// of the records.
 pub(super) async fn prepare(
     link: &Link,
     address: &Address,
@@ -189,8 +189,8 @@ fn keepers(link: &Link, info: &Info) -> Vec<String> {
     let Some(cluster) = info.cluster.as_ref().filter(|cluster| cluster.leader.is_some()) else {
         return vec![link.client.server_info().server_name];
     };
-    let others = cluster.replicas.iter().filter(|peer| !peer.offline);
-    cluster.leader.iter().cloned().chain(others.map(|peer| peer.name.clone())).collect()
+    let others = cluster.replicas.iter().map(|peer| peer.name.clone());
+    cluster.leader.iter().cloned().chain(others).collect()
 }
 
 #[cfg(test)]

@@ -45,6 +45,25 @@ fn what_was_acknowledged_survives_killing_a_follower_and_pausing_the_leader_of_a
     });
 }
 
+#[test]
+fn a_log_opens_and_a_snapshot_is_put_while_one_server_of_three_is_down() {
+    let mut servers = Servers::three();
+    let mut log = servers.log("LOG");
+    assert!(matches!(log.take_over(Epoch(1), b"lead").unwrap(), TakeOver::Done { .. }));
+    let leader = leader(&servers);
+    servers.kill(leader);
+    // Begun while nobody leads the streams.
+    let mut chunks = std::iter::repeat_n(vec![7; 100_000], 10);
+    while let Err(error) = log.head() {
+        println!("{error:?}");
+    }
+    log.put_snapshot(Number(1), Epoch(1), &mut chunks).unwrap();
+    let started = Instant::now();
+    let mut other = servers.log("LOG");
+    println!("open after {:?}", started.elapsed());
+    assert_eq!(other.latest_snapshot().unwrap().unwrap().bytes.len(), 1_000_000);
+}
+
 /// What a writer did.
 #[derive(Debug, Default)]
 struct Written {
