@@ -7,11 +7,12 @@ use async_nats::jetstream::stream::Config;
 use clawhold_log::{Append, Epoch, JetStreamRefusal, Log, LogError, Number, OpenError, TakeOver};
 
 use super::bench;
-use super::servers::{Servers, Setup, open};
+use super::servers::{Servers, Setup, Sync, Version, open};
 
 #[test]
 fn debians_server_is_refused_by_its_version_even_when_loss_is_accepted() {
-    let servers = Servers::with(1, Setup { old: true, sync_always: false, ..Setup::default() });
+    let servers =
+        Servers::with(1, Setup { version: Version::Debian, sync: Sync::Later, ..Setup::default() });
     for url in [servers.url("LOG"), format!("{}&accept_loss_window=true", servers.url("LOG"))] {
         let error = refused(&url);
         let old = matches!(&error, JetStreamRefusal::OldServer { found, .. } if found == "2.9.10");
@@ -23,7 +24,7 @@ fn debians_server_is_refused_by_its_version_even_when_loss_is_accepted() {
 
 #[test]
 fn a_server_that_syncs_later_is_refused_unless_loss_is_accepted() {
-    let servers = Servers::with(1, Setup { sync_always: false, ..Setup::default() });
+    let servers = Servers::with(1, Setup { sync: Sync::Later, ..Setup::default() });
     let error = refused(&servers.url("LOG"));
     assert!(matches!(&error, JetStreamRefusal::Unsynced { server } if server == "n0"), "{error:?}");
     assert!(error.to_string().contains("set sync_interval: always"), "{error}");
@@ -33,7 +34,7 @@ fn a_server_that_syncs_later_is_refused_unless_loss_is_accepted() {
 
 #[test]
 fn one_server_of_a_cluster_that_syncs_later_is_enough_to_refuse() {
-    let servers = Servers::with(3, Setup { sync_always: false, ..Setup::default() });
+    let servers = Servers::with(3, Setup { sync: Sync::Later, ..Setup::default() });
     let error = refused(&servers.url("LOG"));
     assert!(matches!(error, JetStreamRefusal::Unsynced { .. }), "{error:?}");
 }

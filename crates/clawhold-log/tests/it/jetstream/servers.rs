@@ -17,8 +17,8 @@ const START_PATIENCE: Duration = Duration::from_secs(90);
 /// How servers are set up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setup {
-    pub(crate) old: bool,
-    pub(crate) sync_always: bool,
+    pub(crate) version: Version,
+    pub(crate) sync: Sync,
     /// Whether the account may ask servers how they are set.
     pub(crate) tells: bool,
     /// Whether the user may do no more than the documentation says is needed.
@@ -28,12 +28,26 @@ pub(crate) struct Setup {
     pub(crate) store_bytes_max: u64,
 }
 
+/// Which release of the server runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Version {
+    Pinned,
+    Debian,
+}
+
+/// When a server syncs what it acknowledges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sync {
+    Always,
+    Later,
+}
+
 impl Default for Setup {
     fn default() -> Self {
         let (max_payload_bytes, store_bytes_max) = (1 << 20, 4 << 30);
         Self {
-            old: false,
-            sync_always: true,
+            version: Version::Pinned,
+            sync: Sync::Always,
             tells: true,
             bounded: false,
             encrypted: false,
@@ -72,7 +86,7 @@ impl Servers {
 
     pub(crate) fn with(count: usize, setup: Setup) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let binary = binary(setup.old);
+        let binary = binary(setup.version);
         if setup.encrypted {
             certify(directory.path());
         }
@@ -86,7 +100,7 @@ impl Servers {
         for place in 0..count {
             servers.start(place);
         }
-        let agreed = if setup.sync_always { "" } else { "&accept_loss_window=true" };
+        let agreed = if setup.sync == Sync::Always { "" } else { "&accept_loss_window=true" };
         if 1 < count {
             servers.until_open(&format!("{}{agreed}", servers.url("READY")));
         }
@@ -164,7 +178,7 @@ impl Servers {
         let directory = self.directory.path();
         let files = directory.join(format!("n{place}"));
         let Setup { max_payload_bytes, store_bytes_max, .. } = setup;
-        let sync = if setup.sync_always { "sync_interval: always" } else { "" };
+        let sync = if setup.sync == Sync::Always { "sync_interval: always" } else { "" };
         let (tell, hear) = if setup.tells {
             let varz = "$SYS.REQ.SERVER.PING.VARZ";
             (
@@ -264,10 +278,10 @@ pub(crate) fn signal_process(id: u32, signal: &str) {
     assert!(sent.unwrap().success(), "cannot send {signal} to {id}");
 }
 
-fn binary(old: bool) -> String {
+fn binary(version: Version) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/nats");
     let mut command = Command::new(script);
-    if old {
+    if version == Version::Debian {
         command.arg("--old");
     }
     let output = command.stderr(Stdio::inherit()).output().unwrap();
