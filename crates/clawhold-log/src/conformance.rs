@@ -41,8 +41,9 @@ impl Bench for MemoryStore {
 /// Makes one test of each case; the argument is an expression for a fresh [`Bench`].
 #[macro_export]
 macro_rules! conformance {
-    ($bench:expr) => {
-        $crate::conformance!($bench;
+    (@with $then:ident [$($argument:tt)*]) => {
+        $crate::conformance! {
+            @$then [$($argument)*]
             an_empty_log_says_so
             records_are_read_as_they_were_appended
             an_append_that_leaves_a_gap_is_refused
@@ -76,9 +77,9 @@ macro_rules! conformance {
             reopening_keeps_everything
             one_handle_holds_presence_until_it_is_dropped
             presence_can_be_handed_over
-        );
+        }
     };
-    ($bench:expr; $($case:ident)*) => {
+    (@tests [$bench:expr] $($case:ident)*) => {
         $(
             #[test]
             fn $case() {
@@ -86,6 +87,21 @@ macro_rules! conformance {
             }
         )*
     };
+    (@table [] $($case:ident)*) => {
+        [$((stringify!($case), $crate::conformance::$case as $crate::conformance::Case)),*]
+    };
+    ($bench:expr) => {
+        $crate::conformance!(@with tests [$bench]);
+    };
+}
+
+/// One case, for a bench of its own.
+pub type Case = fn(&dyn Bench);
+
+/// Every case with its name, for an engine that is too slow to start one for each.
+#[must_use]
+pub fn cases() -> Vec<(&'static str, Case)> {
+    conformance!(@with table []).to_vec()
 }
 
 /// How long a case waits for what must happen.

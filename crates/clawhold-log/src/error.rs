@@ -38,6 +38,20 @@ pub enum LogError {
         last: Number,
     },
 
+    /// The log ends before a record that was seen in it: it was replaced by an older copy, or one
+    /// that lags behind answers.
+    #[error(
+        "the log ends at record {last}, but record {seen} was seen in it: wait, if a server of the \
+         engine is cut off or catching up; else it lost records: stop all servers and restore a \
+         backup"
+    )]
+    Shorter {
+        /// The newest record.
+        last: Number,
+        /// The newest record that was seen.
+        seen: Number,
+    },
+
     /// A record is not as it was written.
     #[error("record {number} is damaged")]
     Damaged {
@@ -108,14 +122,16 @@ pub enum LogError {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The URL names no engine that exists.
-    #[error("log URL with unknown scheme {scheme:?}, use sqlite:PATH, postgres://… or memory:")]
+    #[error(
+        "log URL with unknown scheme {scheme:?}, use sqlite:PATH, postgres://…, nats://… or memory:"
+    )]
     UnknownScheme {
         /// What stood before the colon.
         scheme: String,
     },
 
     /// The URL names an engine that is not part of this build.
-    #[error("this build does not carry the {engine} engine, use sqlite:PATH or memory:")]
+    #[error("this build does not carry the {engine} engine, use another engine or another build")]
     NotCarried {
         /// Which engine.
         engine: &'static str,
@@ -129,6 +145,11 @@ pub enum OpenError {
         /// What to write instead.
         next: &'static str,
     },
+
+    /// NATS JetStream cannot keep this log.
+    #[cfg(feature = "jetstream")]
+    #[error(transparent)]
+    JetStream(#[from] crate::JetStreamRefusal),
 
     /// The path is a directory.
     #[error("{path:?} is a directory, name a file in it such as {path:?}/clawhold.db")]

@@ -7,6 +7,7 @@
 //! Every call blocks until it has an answer: a server gives its log a thread of its own, and a
 //! simulator needs no runtime.
 
+mod scratch;
 mod seam;
 
 pub mod backup;
@@ -15,6 +16,8 @@ pub mod limits;
 
 mod check;
 mod error;
+#[cfg(feature = "jetstream")]
+mod jetstream;
 mod memory;
 mod open;
 #[cfg(feature = "postgres")]
@@ -29,12 +32,15 @@ pub mod conformance;
 
 pub use error::{LogError, OpenError};
 pub use frame::FrameError;
+#[cfg(feature = "jetstream")]
+pub use jetstream::{JetStreamLog, JetStreamRefusal};
 pub use memory::{Fault, MemoryLog, MemoryStore};
 pub use open::{open, open_with};
 #[cfg(feature = "sqlite")]
 pub use open::{open_to_read, sqlite_path};
 #[cfg(feature = "postgres")]
-pub use postgres::{PostgresLog, remove_scratch, scratch_url};
+pub use postgres::PostgresLog;
+pub use scratch::{remove_scratch, scratch_url};
 pub use seam::{
     Append, Epoch, Head, Log, Number, Presence, Record, Settled, Snapshot, TakeOver, Writer,
 };

@@ -31,7 +31,7 @@ pub const LOCK_POLL: Duration = Duration::from_micros(150);
 /// How long a writer asks for SQLite's write lock before it reports the log as busy.
 pub const LOCK_WAIT_MAX: Duration = Duration::from_secs(3);
 
-/// How long opening a SQLite file is tried again while another process is setting it up.
+/// How long opening a log is tried again while another process is setting it up.
 pub const OPEN_WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// How many pages SQLite's write-ahead file collects before they are moved into the database.
@@ -61,3 +61,45 @@ pub const PRESENCE_EVERY: Duration = Duration::from_millis(50);
 
 /// How many chunks of a snapshot PostgreSQL sends at once.
 pub const SNAPSHOT_PAGE_CHUNKS: i64 = 16;
+
+/// How long an answer of a NATS server is waited for; then an append's outcome is unknown.
+/// Shorter than an active server's hold on the log.
+pub const JETSTREAM_ANSWER_WAIT_MAX: Duration = Duration::from_secs(2);
+
+/// How often a connection to NATS is proven alive; two that stay unanswered end it.
+pub const JETSTREAM_PING: Duration = Duration::from_secs(1);
+
+/// The longest pause before a lost connection to NATS is tried again.
+pub const JETSTREAM_RECONNECT_PAUSE_MAX: Duration = Duration::from_millis(200);
+
+/// How long a follower's consumer outlives the follower.
+pub const JETSTREAM_CONSUMER_IDLE_MAX: Duration = Duration::from_secs(30);
+
+/// How many records a follower's consumer may send ahead.
+pub const JETSTREAM_PULL_MESSAGES: usize = 64;
+
+/// How long a follower's request for records stands.
+pub const JETSTREAM_PULL_TIME: Duration = Duration::from_secs(20);
+
+/// After how much silence a follower asks where the log ends.
+pub const JETSTREAM_LOOK: Duration = Duration::from_secs(1);
+
+/// How often a follower that lost its consumer asks where the log ends.
+pub const JETSTREAM_POLL: Duration = Duration::from_millis(50);
+
+/// How long a reader waits for its consumer before it asks for single records.
+pub const JETSTREAM_FETCH_WAIT_MAX: Duration = Duration::from_millis(500);
+
+/// Up to how many records are asked for one by one; more make a consumer worth it.
+pub const JETSTREAM_GETS_MAX: u64 = 4;
+
+/// How long a writer waits before it looks at what it was refused for.
+pub const JETSTREAM_LOOK_AGAIN: Duration = Duration::from_millis(2);
+
+/// How long a piece of a snapshot is sent again while nobody says whether it came; longer than a
+/// cluster takes to choose another leader.
+pub const JETSTREAM_PIECE_WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// How long a NATS server may show a log that ends before what was seen in it, until the records
+/// count as lost.
+pub const JETSTREAM_SHORTER_MAX: Duration = Duration::from_secs(30);

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::{Log, LogError, MemoryStore, OpenError};
 
-/// Opens the log that `url` names: `sqlite:PATH`, `postgres://…`, or `memory:` for one that ends
-/// with its handle.
+/// Opens the log that `url` names: `sqlite:PATH`, `postgres://…`, `nats://…`, or `memory:` for one
+/// that ends with its handle.
 ///
 /// # Errors
 /// [`LogError::Open`] for a URL that names no log this build can open, and for every reason the
@@ -32,7 +32,7 @@ pub fn open_with(url: &str, folder: Option<&Path>) -> Result<Box<dyn Log>, LogEr
         }
         "sqlite" => open_sqlite(rest),
         "postgres" | "postgresql" => open_postgres(url, folder),
-        "nats" | "tls" => Err(OpenError::NotCarried { engine: "NATS JetStream" }.into()),
+        "nats" | "tls" => open_jetstream(scheme, rest),
         _ => Err(OpenError::UnknownScheme { scheme: scheme.to_owned() }.into()),
     }
 }
@@ -63,6 +63,11 @@ pub fn sqlite_path(url: &str) -> Result<&Path, LogError> {
             let next = "use sqlite:PATH; for PostgreSQL see docs/engines.md, for backups pg_dump";
             Err(OpenError::Malformed { reason, next }.into())
         }
+        Some(("nats" | "tls", _)) => {
+            let reason = "names no file, and this reads the files of a store";
+            let next = "use sqlite:PATH; for NATS see docs/engines-jetstream.md";
+            Err(OpenError::Malformed { reason, next }.into())
+        }
         Some(_) | None => match open(url) {
             Err(error) => Err(error),
             Ok(_) => {
@@ -76,6 +81,16 @@ pub fn sqlite_path(url: &str) -> Result<&Path, LogError> {
 #[cfg(feature = "sqlite")]
 fn open_sqlite(rest: &str) -> Result<Box<dyn Log>, LogError> {
     Ok(Box::new(crate::SqliteLog::open(path_of(rest)?)?))
+}
+
+#[cfg(feature = "jetstream")]
+fn open_jetstream(scheme: &str, rest: &str) -> Result<Box<dyn Log>, LogError> {
+    Ok(Box::new(crate::JetStreamLog::open(scheme, rest)?))
+}
+
+#[cfg(not(feature = "jetstream"))]
+fn open_jetstream(_scheme: &str, _rest: &str) -> Result<Box<dyn Log>, LogError> {
+    Err(OpenError::NotCarried { engine: "NATS JetStream" }.into())
 }
 
 #[cfg(feature = "sqlite")]
@@ -120,16 +135,13 @@ mod tests {
             ("clawhold.db", "log URL names no engine, put the engine first, as in sqlite:PATH"),
             (
                 "mysql://root:secret@db/log",
-                "log URL with unknown scheme \"mysql\", use sqlite:PATH, postgres://… or memory:",
+                "log URL with unknown scheme \"mysql\", use sqlite:PATH, postgres://…, nats://… or \
+                 memory:",
             ),
             (
                 "postgres://clawhold:secret@db/log?schema=public",
                 "log URL has a schema that cannot be used, use 1 to 54 of a-z, 0-9 and _, no digit \
                  first, not public, not beginning with pg_",
-            ),
-            (
-                "nats://db",
-                "this build does not carry the NATS JetStream engine, use sqlite:PATH or memory:",
             ),
             ("memory:x", "log URL memory: takes no path, use memory: or sqlite:PATH"),
             ("sqlite:", "log URL sqlite: has no path, use sqlite:PATH"),

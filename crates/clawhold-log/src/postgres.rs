@@ -19,7 +19,7 @@ mod store;
 mod tls;
 mod trouble;
 
-pub use scratch::{remove_scratch, scratch_url};
+pub(crate) use scratch::{check_url, remove_scratch};
 
 use std::path::Path;
 use std::sync::Arc;

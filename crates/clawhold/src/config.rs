@@ -20,7 +20,7 @@ const TOKEN_BYTES_MAX: u64 = 4 * 1_024;
 /// How long a command may try.
 const PATIENCE: Bounds = Bounds { min: Span(100), max: Span(3_600_000) };
 /// Engines that keep a store.
-const ENGINES: [&str; 4] = ["sqlite", "postgres", "postgresql", "memory"];
+const ENGINES: [&str; 6] = ["sqlite", "postgres", "postgresql", "nats", "tls", "memory"];
 /// Servers that may be named.
 const SERVERS_MAX: usize = 16;
 
@@ -173,7 +173,7 @@ pub(crate) fn absolute(store: &str) -> Result<String, Failure> {
     if !ENGINES.contains(&scheme) {
         // The rest is not repeated: it may hold a password.
         return Err(Failure::usage(format!("the store names the engine {scheme:?}"))
-            .next("write it as sqlite:PATH or postgres://USER@HOST/DATABASE"));
+            .next("write it as sqlite:PATH, postgres://USER@HOST/DATABASE or nats://HOST"));
     }
     let Some(path) = store.strip_prefix("sqlite:") else { return Ok(store.to_owned()) };
     let path = path.strip_prefix("//").unwrap_or(path);

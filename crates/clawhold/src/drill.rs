@@ -64,8 +64,8 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 /// workers that find SHA-256, size and lines of every file below DIR. While they work, the leader
 /// is frozen and its late write refused, the next leader is killed, one worker leaves, one is
 /// killed, and the active server is killed. Then every result is compared with a plain pass over
-/// the same files. Nothing is written below DIR. With --store postgres://… the store is a schema
-/// of its own in that database, which is removed in the end.
+/// the same files. Nothing is written below DIR. With --store postgres://… or nats://… the store is
+/// a schema or a stream of its own there, which is removed in the end.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  clawhold drill\n  clawhold drill ~/Documents --seed 7\n\n\
     Ends with 0 only if every file was indexed exactly once, no stale write was accepted and \
@@ -123,7 +123,7 @@ async fn drill(args: Args, context: &Context) -> Result<Exit, Failure> {
     let seed = args.seed.unwrap_or_else(|| fastrand::u64(..1_000_000));
     let scratch = Scratch::new(args.keep)
         .map_err(|error| Failure::failed("cannot make a scratch folder").because(&error))?;
-    let schema = Schema::new(context, args.keep)?;
+    let schema = OwnLog::new(context, args.keep)?;
     let store = schema.as_ref().map(|schema| schema.url.as_str());
     introduce(context, &root, &files, seed);
     let screen = Screen::new(context);
@@ -164,31 +164,31 @@ fn say_kept(context: &Context, kept: &Path, store: Option<&str>) {
     ));
 }
 
-/// A schema of the drill's own in the database that was named. It goes when this is dropped,
-/// unless it is kept.
-struct Schema {
+/// A log of the drill's own on the engine that was named. It goes when this is dropped, unless it is
+/// kept.
+struct OwnLog {
     url: String,
     keep: bool,
 }
 
-impl Schema {
-    /// Returns a name that nobody uses, when the flags name a PostgreSQL database.
+impl OwnLog {
+    /// Returns a name that nobody uses, when the flags name a server that keeps several logs.
     fn new(context: &Context, keep: bool) -> Result<Option<Self>, Failure> {
         let given = context.place().store.as_deref();
-        let Some(store) = given.filter(|store| store.starts_with("postgres")) else {
+        let Some(store) = given.filter(|store| !store.starts_with("sqlite:")) else {
             return Ok(None);
         };
         let drawn = format!("{:x}", fastrand::u64(..));
         let url = clawhold_server::scratch_url(store, &drawn).map_err(|error| {
             Failure::usage("cannot drill on this store")
                 .because(&error)
-                .next("give --store postgres://USER@HOST/DATABASE")
+                .next("give --store postgres://USER@HOST/DATABASE, --store nats://HOST, or none")
         })?;
         Ok(Some(Self { url, keep }))
     }
 }
 
-impl Drop for Schema {
+impl Drop for OwnLog {
     fn drop(&mut self) {
         if self.keep {
             return;
@@ -198,7 +198,10 @@ impl Drop for Schema {
         let removed = std::thread::spawn(move || clawhold_server::remove_scratch(&url)).join();
         if !matches!(removed, Ok(Ok(()))) {
             let store = clawhold_server::shown(&self.url);
-            tracing::warn!(store, "the drill's schema could not be removed; drop it with psql");
+            tracing::warn!(
+                store,
+                "the drill's own log could not be removed; remove it with the tools of its engine"
+            );
         }
     }
 }

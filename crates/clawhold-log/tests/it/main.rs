@@ -1,8 +1,10 @@
 //! The engines, each through the conformance suite and then through what is its own.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::print_stdout, reason = "a test that draws at random says its seed and count")]
 
 mod backup;
 mod damage;
+mod jetstream;
 mod memory;
 mod postgres;
 mod postgres_process;

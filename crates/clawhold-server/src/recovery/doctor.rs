@@ -300,6 +300,7 @@ fn unopened(why: &OpenError) -> (Kind, &'static str) {
         | OpenError::UnknownScheme { .. }
         | OpenError::NotCarried { .. }
         | OpenError::Malformed { .. }
+        | OpenError::JetStream(_)
         | OpenError::OldEngine { .. }
         | OpenError::Setting { .. }
         | OpenError::Engine { .. } => (Kind::Unreadable, "see why, and check the file's disk"),

@@ -40,6 +40,9 @@ pub(crate) struct Serve {
     /// The file with the tokens that are known; without it only this host is served
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
+    /// Serve on NATS servers that may lose what they confirmed when they crash
+    #[arg(long)]
+    accept_loss_window: bool,
     /// How the log on standard error is written
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
@@ -66,7 +69,7 @@ impl Serve {
             return Err(Failure::usage("serve takes a --store, no --server"));
         }
         self.log();
-        let store = Config::load_store(context.place())?;
+        let store = self.store(context)?;
         config::make_folder(&store)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(no_signals)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(no_signals)?;
@@ -95,6 +98,20 @@ impl Serve {
             return Ok(Reply::silent(failure.exit()));
         }
         Err(failure)
+    }
+
+    /// Returns the URL of the store, with what the flags add to it.
+    fn store(&self, context: &Context) -> Result<String, Failure> {
+        let store = Config::load_store(context.place())?;
+        if !self.accept_loss_window {
+            return Ok(store);
+        }
+        if !store.starts_with("nats:") && !store.starts_with("tls:") {
+            return Err(Failure::usage("--accept-loss-window is for a store in NATS")
+                .next("leave it out: no other engine has such a window"));
+        }
+        let mark = if store.contains('?') { '&' } else { '?' };
+        Ok(format!("{store}{mark}accept_loss_window=true"))
     }
 
     fn log(&self) {

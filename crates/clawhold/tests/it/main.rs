@@ -11,6 +11,7 @@ mod failover;
 mod field;
 mod job;
 mod lead;
+mod nats;
 mod openclaw;
 mod output;
 mod postgres;
