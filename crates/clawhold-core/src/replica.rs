@@ -199,6 +199,12 @@ impl Replica {
         self.mode
     }
 
+    /// Returns the URL under which other processes reach this server; empty when they cannot.
+    #[must_use]
+    pub fn advertise(&self) -> &str {
+        self.config.advertise.as_str()
+    }
+
     /// Returns the number of the next record to apply.
     #[must_use]
     pub fn next_record(&self) -> RecordNumber {

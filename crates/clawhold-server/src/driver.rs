@@ -548,11 +548,50 @@ pub(crate) fn channel() -> (SyncSender<Message>, Receiver<Message>) {
 
 fn standing(replica: &Replica) -> Standing {
     let state = replica.state();
-    let url = state.active().and_then(ActiveServer::url);
+    let url = active_url(replica);
     Standing {
         mode: replica.mode(),
         epoch: state.epoch(),
         position: state.last().position,
         active_url: url.map(str::to_owned),
+    }
+}
+
+/// Returns where the active server is, as far as is known. One that was the active one before it
+/// was started again is not so any more, whatever the log still says.
+pub(crate) fn active_url(replica: &Replica) -> Option<&str> {
+    let is_former_self = |url: &&str| replica.mode() != Mode::Active && *url == replica.advertise();
+    replica.state().active().and_then(ActiveServer::url).filter(|url| !is_former_self(url))
+}
+
+#[cfg(test)]
+mod tests {
+    use clawhold_core::State;
+    use clawhold_core::command::{Command, TakeOver};
+    use clawhold_core::replica::{Config, Now};
+    use clawhold_core::units::{RecordNumber, Served, Stamp, Text, Timestamp};
+
+    use super::*;
+
+    #[test]
+    fn a_server_that_starts_again_does_not_take_itself_for_the_active_one() {
+        let command = Command::TakeOver(TakeOver {
+            epoch: Epoch(1),
+            advertise: Text::cut("http://a"),
+            hold_ms: 3_000,
+            nonce: 1,
+            present: false,
+            former_gone: false,
+        });
+        let mut state = State::default();
+        let stamp = Stamp { at: Timestamp(1), served: Served(0), position: Position(1) };
+        let applied = state.apply(stamp, &Request { id: None, actor: None, command });
+        assert!(applied.answer.is_ok());
+        for (own, expected) in [("http://a", None), ("http://b", Some("http://a"))] {
+            let config = Config { advertise: Text::cut(own), hold_ms: 3_000, nonce: 2 };
+            let now = Now { at: Timestamp(2), uptime_ms: 0 };
+            let replica = Replica::new(config, state.clone(), RecordNumber(2), now);
+            assert_eq!(standing(&replica).active_url.as_deref(), expected);
+        }
     }
 }

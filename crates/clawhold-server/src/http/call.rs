@@ -6,7 +6,6 @@ use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use clawhold_api::error::{Code, Problem};
 use clawhold_api::routes;
-use clawhold_core::ActiveServer;
 use clawhold_core::answer::Answer;
 use clawhold_core::command::{Command, Request};
 use clawhold_core::replica::{Mode, Replica};
@@ -16,7 +15,7 @@ use serde::Serialize;
 use super::Room;
 use super::error::Rejected;
 use crate::auth::Scope;
-use crate::driver::Failure;
+use crate::driver::{self, Failure};
 use crate::forward::Actor;
 
 /// Who asks, and under which request id.
@@ -151,6 +150,6 @@ pub(super) fn check_active(replica: &Replica) -> Result<(), Rejected> {
         Mode::Stopped => return Err(Failure::Stopping.into()),
         Mode::Standby | Mode::TakingOver => {}
     }
-    let active_url = replica.state().active().and_then(ActiveServer::url).map(str::to_owned);
+    let active_url = driver::active_url(replica).map(str::to_owned);
     Err(Failure::NotActive { active_url }.into())
 }
