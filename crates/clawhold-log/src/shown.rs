@@ -6,7 +6,15 @@
 /// Of those, a PostgreSQL user is kept.
 #[must_use]
 pub fn shown(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let Some((scheme, rest)) = url.split_once("://") else {
+        // Written wrongly, as such a URL is, a password may stand anywhere in it.
+        return match url.split_once(':') {
+            Some((scheme @ ("postgres" | "postgresql" | "nats" | "tls"), _)) => {
+                format!("{scheme}:…")
+            }
+            Some(_) | None => url.to_owned(),
+        };
+    };
     let (user, rest) = match rest.rsplit_once('@') {
         Some((credentials, rest)) if scheme.starts_with("postgres") => {
             (credentials.split_once(':').map_or(credentials, |(user, _)| user), rest)
@@ -24,9 +32,9 @@ pub fn shown(url: &str) -> String {
 
 /// Tells whether a `key=value` names something that opens a door.
 fn is_secret(pair: &str) -> bool {
-    let key = pair.split('=').next().unwrap_or_default().to_ascii_lowercase();
-    ["password", "pass", "token", "secret", "jwt", "seed"].iter().any(|word| key.contains(word))
-        && key != "passfile"
+    let pair = pair.to_ascii_lowercase();
+    ["password", "pass", "token", "secret", "jwt", "seed"].iter().any(|word| pair.contains(word))
+        && !pair.starts_with("passfile=")
 }
 
 #[cfg(test)]
@@ -38,6 +46,9 @@ mod tests {
         for (url, expected) in [
             ("sqlite:/var/lib/clawhold.db", "sqlite:/var/lib/clawhold.db"),
             ("memory:", "memory:"),
+            ("postgres:u:SECRETx@h/db", "postgres:…"),
+            ("nats:/u:SECRETx@h", "nats:…"),
+            ("postgres://h/db?user=u;password=SECRETx", "postgres://h/db"),
             ("postgres://db/log", "postgres://db/log"),
             ("postgres://ann@db/log", "postgres://ann@db/log"),
             (
