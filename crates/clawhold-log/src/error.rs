@@ -6,6 +6,19 @@ use std::path::PathBuf;
 
 use crate::{FrameError, Number};
 
+/// Returns an error's text with all its causes.
+#[must_use]
+pub fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
 /// A log did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {

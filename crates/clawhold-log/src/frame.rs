@@ -191,12 +191,14 @@ fn checksum(header: &[u8], body: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(header), body)
 }
 
-fn u64_at(bytes: &[u8], place: usize) -> u64 {
+/// Returns the number at a place of a header.
+pub(crate) fn u64_at(bytes: &[u8], place: usize) -> u64 {
     let field = bytes[place..place + 8].try_into().expect("the slice has eight bytes");
     u64::from_le_bytes(field)
 }
 
-fn u32_at(bytes: &[u8], place: usize) -> u32 {
+/// Returns the number at a place of a header.
+pub(crate) fn u32_at(bytes: &[u8], place: usize) -> u32 {
     let field = bytes[place..place + 4].try_into().expect("the slice has four bytes");
     u32::from_le_bytes(field)
 }

@@ -30,7 +30,7 @@ mod sqlite;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 
-pub use error::{LogError, OpenError};
+pub use error::{LogError, OpenError, chain};
 pub use frame::FrameError;
 #[cfg(feature = "jetstream")]
 pub use jetstream::{JetStreamLog, JetStreamRefusal};

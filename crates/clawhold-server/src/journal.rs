@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clawhold_core::replica::{Append, Event, LogRecord, Presence};
 use clawhold_core::units::{Epoch, RecordNumber};
-use clawhold_log::{Log, LogError, Number, OpenError};
+use clawhold_log::{Log, LogError, Number, OpenError, chain};
 use tracing::{info, warn};
 
 use crate::clock;
@@ -263,16 +263,4 @@ impl Journal {
             warn!(what, error = %chain(error), count = self.complaints, "the log failed");
         }
     }
-}
-
-/// Returns an error's text with all its causes.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

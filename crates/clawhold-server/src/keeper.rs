@@ -15,7 +15,7 @@ use clawhold_log::{Epoch, Log, LogError, Number};
 use tracing::{info, warn};
 
 use crate::clock;
-use crate::journal::chain;
+use clawhold_log::chain;
 
 /// Bytes of one piece.
 const PIECE_BYTES: usize = 256 * 1_024;

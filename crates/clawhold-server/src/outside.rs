@@ -14,7 +14,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 
-use crate::journal::chain;
+use clawhold_log::chain;
 
 type Http = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 

@@ -16,7 +16,7 @@ use clawhold_core::replica::{self, Mode, Replica};
 use clawhold_core::units::{RecordNumber, Text};
 use clawhold_core::{State, record::BadRecord};
 
-use clawhold_log::{Log, LogError, shown};
+use clawhold_log::{Log, LogError, chain, shown};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tracing::{error, info, warn};
@@ -26,7 +26,7 @@ use crate::clock;
 use crate::driver::{self, Broken, Driver, Handle, Standing};
 use crate::forward::{self, Door};
 use crate::http;
-use crate::journal::{Journal, chain};
+use crate::journal::Journal;
 use crate::keeper::Keeper;
 use crate::notify::Notify;
 use crate::outside::Outside;

@@ -4,6 +4,7 @@
 //! magic 4 | version 2 | count 1 | count × ( at 8 | epoch 8 | pieces 4 | name 16 ) | crc32c 4
 //! ```
 
+use crate::frame::{u32_at, u64_at};
 use crate::limits::SNAPSHOT_GENERATIONS;
 use crate::{Epoch, FrameError, Number};
 
@@ -110,16 +111,6 @@ fn generation_at(bytes: &[u8], place: usize) -> Generation {
         pieces: u32_at(bytes, place + 16),
         name: Name { begun: u64_at(bytes, place + 20), drawn: u64_at(bytes, place + 28) },
     }
-}
-
-fn u64_at(bytes: &[u8], place: usize) -> u64 {
-    let field = bytes[place..place + 8].try_into().expect("the slice has eight bytes");
-    u64::from_le_bytes(field)
-}
-
-fn u32_at(bytes: &[u8], place: usize) -> u32 {
-    let field = bytes[place..place + 4].try_into().expect("the slice has four bytes");
-    u32::from_le_bytes(field)
 }
 
 #[cfg(test)]

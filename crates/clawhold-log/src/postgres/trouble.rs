@@ -1,11 +1,10 @@
 //! What PostgreSQL says when it does not do what it was asked, and what is known then.
 
-use std::error::Error;
 use std::time::Duration;
 
 use tokio_postgres::error::{DbError, Severity};
 
-use crate::LogError;
+use crate::{LogError, chain};
 
 /// A statement that did not end well.
 #[derive(Debug)]
@@ -63,7 +62,7 @@ impl Trouble {
         match self {
             Self::Log(error) => Ok(error),
             Self::Engine(error) if refused_statement(&error) => Ok(sort(error)),
-            Self::Engine(error) => Err(in_full(&error)),
+            Self::Engine(error) => Err(chain(&error)),
             silent @ Self::Silent(_) => Err(silent.text()),
             Self::Warned(text) => Err(text),
         }
@@ -72,9 +71,9 @@ impl Trouble {
     fn text(&self) -> String {
         match self {
             Self::Silent(wait) => format!("PostgreSQL did not answer within {wait:?}"),
-            Self::Engine(error) => in_full(error),
+            Self::Engine(error) => chain(error),
             Self::Warned(text) => text.clone(),
-            Self::Log(error) => in_full(error),
+            Self::Log(error) => chain(error),
         }
     }
 }
@@ -102,16 +101,4 @@ fn sort(error: tokio_postgres::Error) -> LogError {
         Some("55P03") => LogError::Busy,
         Some(_) | None => LogError::Engine(Box::new(error)),
     }
-}
-
-/// Returns an error's text with all its causes.
-fn in_full(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

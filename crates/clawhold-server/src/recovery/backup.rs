@@ -212,7 +212,7 @@ fn copy<W: std::io::Write>(
 }
 
 fn lost(first: Number, last: Number, error: &RecoveryError) -> Lost {
-    let why = crate::journal::chain(error);
+    let why = clawhold_log::chain(error);
     Lost { first_record: first.0, last_record: last.0, why }
 }
 

@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::RecoveryError;
 use super::history::failed;
 use crate::clock;
-use crate::journal::chain;
+use clawhold_log::chain;
 
 /// Bytes that a disk should have left.
 const FREE_BYTES_MIN: u64 = 256 * 1_024 * 1_024;

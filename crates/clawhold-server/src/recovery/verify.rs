@@ -90,7 +90,7 @@ pub fn verify(store: &str, told: Option<&Told>) -> Result<Verified, RecoveryErro
 
 impl Verified {
     fn find(&mut self, error: &(dyn std::error::Error + 'static)) {
-        self.findings.push(crate::journal::chain(error));
+        self.findings.push(clawhold_log::chain(error));
     }
 
     /// Returns what can be replayed from, newest first.
@@ -109,7 +109,7 @@ impl Verified {
                 Ok(base) => bases.push(base),
                 Err(error) => {
                     let at = mark.at;
-                    let cause = crate::journal::chain(error.as_ref());
+                    let cause = clawhold_log::chain(error.as_ref());
                     self.findings
                         .push(format!("the snapshot at record {at} is of no use: {cause}"));
                 }

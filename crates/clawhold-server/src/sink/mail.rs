@@ -13,8 +13,8 @@ use lettre::transport::smtp::client::{Tls, TlsParameters};
 use lettre::{AsyncSmtpTransport, AsyncTransport, Tokio1Executor};
 
 use super::{Letter, PATIENCE, failed, open, refused};
-use crate::journal::chain;
 use crate::signature;
+use clawhold_log::chain;
 
 /// Characters of a subject.
 const SUBJECT_CHARS_MAX: usize = 200;

@@ -26,7 +26,7 @@ use crate::http::body::Body;
 use crate::http::error::Rejected;
 use crate::http::query::Word;
 use crate::http::{Room, convert, view};
-use crate::journal::chain;
+use clawhold_log::chain;
 
 /// Milliseconds that are looked back when nothing is said.
 const SINCE_MS: u64 = 86_400_000;
