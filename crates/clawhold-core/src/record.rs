@@ -98,7 +98,8 @@ impl Encoded {
     /// Encodes a request.
     #[must_use]
     pub fn new(request: Request) -> Self {
-        let bytes = minicbor::to_vec(&request).expect("writing to memory does not fail");
+        let mut bytes = Vec::with_capacity(room_for(&request.command));
+        minicbor::encode(&request, &mut bytes).expect("writing to memory does not fail");
         Self { request, bytes }
     }
 
@@ -121,6 +122,24 @@ impl Encoded {
     }
 }
 
+/// Returns about how many bytes a request with this command takes.
+fn room_for(command: &Command) -> usize {
+    let each = if let Command::Enqueue(enqueue) = command {
+        enqueue.jobs.iter().map(|job| job.payload.len() + JOB_BYTES).sum()
+    } else if let Command::Settle(settle) = command {
+        settle.settlements.len() * SETTLEMENT_BYTES
+    } else {
+        0
+    };
+    each + REQUEST_BYTES
+}
+
+/// Bytes that a request takes beside what it has many of, about.
+const REQUEST_BYTES: usize = 128;
+/// Bytes that a job takes beside its payload, about.
+const JOB_BYTES: usize = 64;
+/// Bytes that a settlement without a result takes, about.
+const SETTLEMENT_BYTES: usize = 24;
 /// Bytes that come before the requests, at most.
 const HEAD_BYTES_MAX: usize = 40;
 

@@ -75,9 +75,9 @@ impl Jobs {
         for (key, line) in &index.lines {
             ensure(line.running <= 1, || format!("queue {}: {key} runs twice", queue.name))?;
         }
-        let jobs = index.places.iter().filter_map(|(_, id)| self.job(*id));
+        let states = JobState::ALL.into_iter().filter(|state| !state.is_ended());
         let mut bearers = BTreeMap::new();
-        for job in jobs.filter(|job| !job.state.is_ended()) {
+        for job in states.flat_map(|state| self.each(queue.id, state)) {
             let Some(key) = job.unique() else { continue };
             let twice = bearers.insert(key, job.id);
             ensure(twice.is_none(), || format!("queue {}: {key} borne twice", queue.name))?;

@@ -4,6 +4,7 @@
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 
+use super::table::page_of;
 use super::{Job, Kept};
 use crate::answer::JobState;
 use crate::queue::{Queue, QueueId};
@@ -68,8 +69,8 @@ pub(crate) struct QueueIndex {
     pub(crate) ready: BTreeSet<Rank>,
     /// Jobs that came back and wait, whether or not they can be handed out.
     pub(crate) returned: BTreeSet<Rank>,
-    /// Every job by its state.
-    pub(crate) places: BTreeSet<(JobState, JobId)>,
+    /// How many jobs there are by their state and their page of the table.
+    pub(crate) pages: BTreeMap<(JobState, u64), u8>,
     /// The live job that bears each unique key.
     pub(crate) unique: BTreeMap<Key, JobId>,
     /// The jobs that run one after the other.
@@ -187,7 +188,9 @@ impl Index {
     pub(crate) fn remove(&mut self, job: &Job) {
         self.live -= u64::from(!job.state.is_ended());
         self.queues.entry(job.queue).or_default().remove(job);
-        self.scheduled.remove(&(job.due, job.id));
+        if job.state == JobState::Scheduled {
+            self.scheduled.remove(&(job.due, job.id));
+        }
         let Some(run) = &job.run else { return };
         if let Some(deadline) = run.deadline() {
             self.deadlines.remove(&(deadline, job.id));
@@ -268,7 +271,7 @@ fn put<T: Ord + Copy>(
 impl QueueIndex {
     fn add(&mut self, job: &Job) {
         *self.counts.of_mut(job.state) += 1;
-        self.places.insert((job.state, job.id));
+        *self.pages.entry((job.state, page_of(job.id))).or_default() += 1;
         match job.state {
             JobState::Scheduled | JobState::Queued | JobState::Returned | JobState::Running => {
                 self.add_live(job);
@@ -280,6 +283,19 @@ impl QueueIndex {
                 self.dead.insert((job.since.at, job.id));
             }
         }
+    }
+
+    fn leave_page(&mut self, page: (JobState, u64)) {
+        let Some(count) = self.pages.get_mut(&page) else { return };
+        *count -= 1;
+        if *count == 0 {
+            self.pages.remove(&page);
+        }
+    }
+
+    /// Returns the pages of the table that have jobs of this queue in a state, `from` first.
+    pub(crate) fn pages_with(&self, state: JobState, from: u64) -> impl Iterator<Item = u64> {
+        self.pages.range((state, from)..=(state, u64::MAX)).map(|((_, page), _)| *page)
     }
 
     fn add_live(&mut self, job: &Job) {
@@ -298,7 +314,7 @@ impl QueueIndex {
 
     fn remove(&mut self, job: &Job) {
         *self.counts.of_mut(job.state) -= 1;
-        self.places.remove(&(job.state, job.id));
+        self.leave_page((job.state, page_of(job.id)));
         match job.state {
             JobState::Scheduled | JobState::Queued | JobState::Returned | JobState::Running => {
                 self.remove_live(job);
@@ -345,12 +361,25 @@ impl QueueIndex {
         }
     }
 
-    /// Tells whether a job is among the ready ones, under whichever rank.
-    pub(crate) fn is_ready(&self, job: &Job) -> bool {
-        let inverse = job.priority.saturating_neg();
-        [true, false]
-            .into_iter()
-            .any(|fresh| self.ready.contains(&Rank { inverse, fresh, id: job.id }))
+    /// Returns every state in which this index has a job that has a place of its own there: it
+    /// waits, alone or in its line, or it has ended.
+    pub(crate) fn places(&self, job: &Job) -> impl Iterator<Item = JobState> {
+        let rank = |fresh| Rank { inverse: job.priority.saturating_neg(), fresh, id: job.id };
+        let lines = job.order().map(|key| self.lines.get(key).and_then(|line| line.rank(job.id)));
+        let waits = move |fresh| match lines {
+            Some(in_line) => in_line == Some(rank(fresh)),
+            None => self.ready.contains(&rank(fresh)),
+        };
+        let ended = self.ended.contains(&(job.since.at, job.id));
+        let completed = ended && job.state != JobState::Cancelled;
+        let there = [
+            (waits(true), JobState::Queued),
+            (waits(false), JobState::Returned),
+            (completed, JobState::Completed),
+            (self.dead.contains(&(job.since.at, job.id)), JobState::Failed),
+            (ended && !completed, JobState::Cancelled),
+        ];
+        there.into_iter().filter_map(|(is, state)| is.then_some(state))
     }
 
     fn next_purge(&self, queue: &Queue) -> Option<Timestamp> {
@@ -370,6 +399,11 @@ impl Line {
             return None;
         }
         self.jobs.first_key_value().and_then(|(_, rank)| *rank)
+    }
+
+    /// Returns the rank of a job that waits in this line.
+    fn rank(&self, id: JobId) -> Option<Rank> {
+        self.jobs.get(&id).copied().flatten()
     }
 
     fn add(&mut self, job: &Job, rank: Option<Rank>) {

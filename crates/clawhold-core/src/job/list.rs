@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Bound;
 
+use super::table::page_of;
 use super::{Counts, Job, Jobs};
 use crate::answer::JobState;
 use crate::limits;
@@ -86,12 +87,21 @@ impl Jobs {
         }
     }
 
-    /// Returns the jobs of one queue in one state; the audit looks at each of them.
+    /// Returns the jobs of one queue in one state, in the order of acceptance.
     pub(crate) fn each(&self, queue: QueueId, state: JobState) -> impl Iterator<Item = &Job> {
-        let places = self.index.queues.get(&queue).into_iter().flat_map(move |index| {
-            index.places.range((state, JobId(0))..=(state, JobId(u64::MAX)))
-        });
-        places.filter_map(|(_, id)| self.job(*id))
+        self.each_from(queue, state, JobId(0))
+    }
+
+    fn each_from(
+        &self,
+        queue: QueueId,
+        state: JobState,
+        from: JobId,
+    ) -> impl Iterator<Item = &Job> {
+        let index = self.index.queues.get(&queue).into_iter();
+        let pages = index.flat_map(move |index| index.pages_with(state, page_of(from)));
+        let jobs = pages.flat_map(move |page| self.kept.jobs.page(page, from));
+        jobs.filter(move |job| job.queue == queue && job.state == state)
     }
 
     /// Returns when the oldest job was accepted that could be handed out; ids rise with time.
@@ -106,16 +116,13 @@ impl Jobs {
     /// place that is its state.
     pub(crate) fn places(&self, job: &Job) -> Vec<&'static str> {
         let Some(index) = self.index.queues.get(&job.queue) else { return Vec::new() };
-        let listed = |state: &JobState| index.places.contains(&(*state, job.id));
-        let states = JobState::ALL.iter().filter(|state| listed(state));
-        let mut places: Vec<&'static str> = states.map(|state| state.as_str()).collect();
-        let waits = matches!(job.state, JobState::Queued | JobState::Returned);
-        if !waits && index.is_ready(job) {
-            places.push("ready to be handed out");
+        let mut places: Vec<&'static str> = index.places(job).map(JobState::as_str).collect();
+        if self.index.scheduled.contains(&(job.due, job.id)) {
+            places.push(JobState::Scheduled.as_str());
         }
-        let held = job.holder().map(|holder| self.index.held.get(&holder));
-        if held.is_some_and(|held| held.is_none_or(|held| !held.contains(&job.id))) {
-            places.push("in nobody's hands");
+        let held = job.holder().and_then(|holder| self.index.held.get(&holder));
+        if held.is_some_and(|held| held.contains(&job.id)) {
+            places.push(JobState::Running.as_str());
         }
         places
     }
@@ -144,16 +151,14 @@ impl Jobs {
     }
 
     fn list_place(&self, queue: QueueId, state: JobState, from: JobId, count: usize) -> Vec<&Job> {
-        let Some(index) = self.index.queues.get(&queue) else { return Vec::new() };
-        let jobs = index.places.range((state, from)..=(state, JobId(u64::MAX)));
-        jobs.take(count).filter_map(|(_, id)| self.job(*id)).collect()
+        self.each_from(queue, state, from).take(count).collect()
     }
 
     /// Removes every job that a queue without live jobs keeps.
     pub(crate) fn purge_all(&mut self, queue: QueueId) {
-        let Some(index) = self.index.queues.get(&queue) else { return };
-        let kept: Vec<JobId> = index.places.iter().map(|(_, id)| *id).collect();
-        for id in kept {
+        let states = JobState::ALL.into_iter();
+        let kept = states.flat_map(|state| self.each(queue, state).map(|job| job.id));
+        for id in kept.collect::<Vec<JobId>>() {
             self.purge(id);
         }
     }

@@ -95,6 +95,13 @@ impl Table {
         self.pages_from(from, |_| true)
     }
 
+    /// Returns the jobs of one page from `from` on, in the order of their ids.
+    pub(crate) fn page(&self, number: u64, from: JobId) -> impl Iterator<Item = &Job> {
+        let page = self.pages.get(&number).into_iter();
+        let jobs = page.flat_map(|page| page.jobs.iter().filter_map(|job| job.as_deref()));
+        jobs.skip_while(move |job| job.id < from)
+    }
+
     /// Returns the jobs in a state from `from` on, in the order of their ids.
     pub(crate) fn listed_in(&self, from: JobId, state: JobState) -> impl Iterator<Item = &Job> {
         let jobs = self.pages_from(from, move |page| page.counts[state as usize] > 0);
@@ -112,9 +119,14 @@ impl Table {
     }
 }
 
+/// Returns the page on which a job is.
+pub(crate) fn page_of(id: JobId) -> u64 {
+    id.0 / PAGE as u64
+}
+
 fn place(id: JobId) -> (u64, usize) {
     let slot = id.0 % PAGE as u64;
-    (id.0 / PAGE as u64, usize::try_from(slot).unwrap_or(0))
+    (page_of(id), usize::try_from(slot).unwrap_or(0))
 }
 
 /// Written as the map from id to job that it is.

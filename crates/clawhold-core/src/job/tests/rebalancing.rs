@@ -368,10 +368,10 @@ fn the_audit_finds_a_job_in_two_places() {
     let index = &mut world.state.jobs.index;
     index.held.entry(ben).or_default().insert(JobId(2));
     let queue = index.queues.values_mut().next().unwrap();
-    queue.places.insert((crate::answer::JobState::Returned, JobId(1)));
+    let rank = *queue.ready.first().unwrap();
+    queue.ready.insert(super::super::index::Rank { fresh: false, id: JobId(1), ..rank });
     expect![[r#"
-        position 4 live 2 in transit 0 mismatches 3 unknown [1, 2]
-        not in exactly one place: job 1, it is running by its state, and found returned and running
+        position 4 live 2 in transit 0 mismatches 2 unknown [1, 2]
         not in exactly one place: job 1, it is running by its state, and found returned and running
         not in exactly one place: job 2, it is queued, and in the hands of session 2
     "#]]
