@@ -246,6 +246,16 @@ pub enum OpenError {
         path: PathBuf,
     },
 
+    /// The file is not at its path any more.
+    #[error(
+        "{path:?} was moved away, deleted or replaced while it was open: stop every server of this \
+         cluster, put the file back together with its -wal file, and start again"
+    )]
+    Moved {
+        /// The path that was given.
+        path: PathBuf,
+    },
+
     /// The file that goes with a write-ahead file is gone or empty; opening it would delete that.
     #[error(
         "{path:?} is missing or empty but {path:?}-wal is there: put the file back that belongs \

@@ -25,11 +25,12 @@ use rusqlite::{
     Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params,
 };
 
+use self::file::Identity;
 use crate::check::check_write;
 use crate::limits::{FOLLOW_POLL, SNAPSHOT_GENERATIONS, TRIM_RECORDS_MAX};
 use crate::{
-    Append, Epoch, FrameError, Head, Log, LogError, Number, Presence, Record, Snapshot, TakeOver,
-    Writer, frame,
+    Append, Epoch, FrameError, Head, Log, LogError, Number, OpenError, Presence, Record, Snapshot,
+    TakeOver, Writer, frame,
 };
 
 /// How a SQLite log is opened.
@@ -46,6 +47,8 @@ pub struct SqliteOptions {
 #[derive(Debug)]
 pub struct SqliteLog {
     path: PathBuf,
+    /// The file that was opened.
+    identity: Option<Identity>,
     options: SqliteOptions,
     writer: Writer,
     /// `None` after an error that leaves the connection in doubt.
@@ -82,6 +85,7 @@ impl SqliteLog {
     /// As for [`SqliteLog::open`].
     pub fn open_with(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self, LogError> {
         let path = file::prepare(path.as_ref())?;
+        let identity = Identity::of(&path);
         let mut connection = store::connect(&path, options)?;
         let transaction = connection.transaction().map_err(failure)?;
         sound::check(&transaction, &path)?;
@@ -90,11 +94,16 @@ impl SqliteLog {
         let drawn: i64 =
             connection.query_row("SELECT random()", [], |row| row.get(0)).map_err(failure)?;
         let writer = Writer(drawn.cast_unsigned());
-        Ok(Self { path, options, writer, connection: Some(connection), presence: None, mark })
+        let connection = Some(connection);
+        Ok(Self { path, identity, options, writer, connection, presence: None, mark })
     }
 
-    /// Returns the connection, opening another if the last one ended in doubt.
+    /// Returns the connection, opening another if the last one ended in doubt. A file that was
+    /// moved away is the log no more: others open what is at its path now.
     fn connection(&mut self) -> Result<&mut Connection, LogError> {
+        if Identity::of(&self.path) != self.identity {
+            return Err(OpenError::Moved { path: self.path.clone() }.into());
+        }
         let connection = match self.connection.take() {
             Some(connection) => connection,
             None => store::connect(&self.path, self.options)?,

@@ -220,7 +220,7 @@ impl Journal {
                 | LogError::Beyond { .. }
                 | LogError::Damaged { .. }
                 | LogError::Missing { .. }
-                | LogError::Open(OpenError::Rewound { .. })
+                | LogError::Open(OpenError::Rewound { .. } | OpenError::Moved { .. })
         );
         if !is_lost {
             return Some(());

@@ -43,15 +43,17 @@ impl From<Trouble> for LogError {
 }
 
 impl Trouble {
-    /// Tells whether the connection is in an unknown state, or leads to a server that is none any
-    /// more.
+    /// Tells whether the connection is in an unknown state, or leads to a server or to tables that
+    /// are none any more: whoever connects anew checks what is there.
     pub(super) fn is_connections(&self) -> bool {
         match self {
             Self::Silent(_) => true,
             Self::Warned(_) | Self::Log(_) => false,
             Self::Engine(error) => {
-                let read_only = error.code().is_some_and(|code| code.code() == "25006");
-                read_only || !refused_statement(error)
+                let code = error.code().map(tokio_postgres::error::SqlState::code);
+                // Read-only now, no such table, no such schema.
+                let gone = matches!(code, Some("25006" | "42P01" | "3F000"));
+                gone || !refused_statement(error)
             }
         }
     }

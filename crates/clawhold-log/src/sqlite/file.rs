@@ -36,6 +36,25 @@ pub(super) fn prepare(path: &Path) -> Result<PathBuf, OpenError> {
     fs::canonicalize(path).map_err(reach)
 }
 
+/// Which file is at a path: its device and inode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Identity(u64, u64);
+
+impl Identity {
+    /// Returns which file is at a path; `None` when there is none.
+    #[cfg(unix)]
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt;
+        fs::metadata(path).ok().map(|found| Self(found.dev(), found.ino()))
+    }
+
+    /// Returns whether there is a file at a path: this system does not tell which.
+    #[cfg(not(unix))]
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        fs::metadata(path).ok().map(|_| Self(0, 0))
+    }
+}
+
 /// Refuses a file that is missing or empty while its write-ahead file is there: SQLite would
 /// delete that.
 fn check_not_orphaned(path: &Path) -> Result<(), OpenError> {

@@ -222,6 +222,17 @@ fn a_log_that_was_replaced_by_an_older_copy_is_not_followed_silently() {
 }
 
 #[test]
+fn a_schema_that_is_dropped_under_a_live_connection_is_a_lost_log() {
+    let bench = Schema::new();
+    let mut log = lead(&bench);
+    assert_eq!(log.append(Number(2), Epoch(1), b"two").unwrap(), Append::Done);
+    bench.sql(&format!("DROP SCHEMA {} CASCADE", bench.name()));
+    log.append(Number(3), Epoch(1), b"three").unwrap_err();
+    let error = log.append(Number(3), Epoch(1), b"three").unwrap_err();
+    assert!(matches!(error, LogError::Open(OpenError::Rewound { .. })), "{error:?}");
+}
+
+#[test]
 fn a_host_remembers_over_restarts_what_was_confirmed() {
     let (bench, folder) = (Schema::new(), tempfile::tempdir().unwrap());
     let open = || PostgresLog::open_with(&bench.url(), Some(folder.path()));

@@ -53,6 +53,28 @@ impl Bench for Sqlite {
 conformance!(Sqlite::new());
 
 #[test]
+fn a_file_that_is_moved_away_is_written_no_more() {
+    let bench = Sqlite::new();
+    let mut log = SqliteLog::open(bench.path()).unwrap();
+    assert_eq!(log.take_over(Epoch(1), b"one").unwrap(), TakeOver::Done { number: Number(1) });
+    let away = bench.directory.path().join("away.db");
+    fs::rename(bench.path(), &away).unwrap();
+    assert_moved(&mut log);
+    // Another file at its place is not the log either.
+    fs::copy(&away, bench.path()).unwrap();
+    assert_moved(&mut log);
+    fs::rename(&away, bench.path()).unwrap();
+    assert_eq!(log.append(Number(2), Epoch(1), b"two").unwrap(), Append::Done);
+}
+
+fn assert_moved(log: &mut SqliteLog) {
+    let error = log.append(Number(2), Epoch(1), b"two").unwrap_err();
+    assert!(matches!(error, LogError::Open(OpenError::Moved { .. })), "{error:?}");
+    let error = log.head().unwrap_err();
+    assert!(matches!(error, LogError::Open(OpenError::Moved { .. })), "{error:?}");
+}
+
+#[test]
 fn a_file_that_is_no_database_is_refused_and_left_alone() {
     let bench = Sqlite::new();
     let text = b"an operator's notes, longer than the header of a database: ".repeat(9);

@@ -281,6 +281,7 @@ const KEPT: &str = "nothing is lost: the newest snapshot contains it. Make a bac
 
 fn unopened(why: &OpenError) -> (Kind, &'static str) {
     match why {
+        OpenError::Moved { .. } => (Kind::Missing, "put the file back with its -wal file"),
         OpenError::Missing { .. } => {
             (Kind::Missing, "check the path; `clawhold serve` makes a store there")
         }

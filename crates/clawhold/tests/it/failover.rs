@@ -75,6 +75,24 @@ fn a_frozen_active_server_loses_the_log_and_nobody_loses_a_lease() {
     same_state(&first, &second);
 }
 
+#[test]
+fn a_server_whose_store_is_moved_away_ends_and_splits_no_cluster() {
+    let place = Place::new();
+    let mut first = Member::start(&place);
+    let load = Load::start(&[&first]);
+    load.wait_for(20);
+    let accepted = load.stop();
+    let store = place.path().join(".local/state/clawhold/clawhold.db");
+    let away = place.path().join("away.db");
+    std::fs::rename(&store, &away).unwrap();
+    let status = first.wait_ended();
+    assert_eq!(status.code(), Some(1), "{status}");
+    // Its -wal file stayed where it was: the store is whole again once the file is back.
+    std::fs::rename(&away, &store).unwrap();
+    let second = Member::start(&place);
+    assert_eq!(second.missing(&accepted), BTreeSet::new());
+}
+
 /// One server of two.
 pub(crate) struct Member {
     child: Child,
@@ -102,6 +120,17 @@ impl Member {
 
     pub(crate) fn client(&self) -> Client {
         Client::connect(&[&self.url], None).unwrap()
+    }
+
+    fn wait_ended(&mut self) -> std::process::ExitStatus {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(Instant::now() < deadline, "the server goes on");
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 
     pub(crate) fn kill(&mut self) {
