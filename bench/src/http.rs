@@ -33,7 +33,9 @@ impl Connection {
         self.out.clear();
         self.out.extend_from_slice(b"POST ");
         self.out.extend_from_slice(path.as_bytes());
-        self.out.extend_from_slice(b" HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: ");
+        self.out.extend_from_slice(
+            b" HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: ",
+        );
         self.out.extend_from_slice(body.len().to_string().as_bytes());
         self.out.extend_from_slice(b"\r\n\r\n");
         self.out.extend_from_slice(body);

@@ -48,7 +48,8 @@ pub async fn open_session(connection: &mut Connection, body: &str) -> io::Result
 }
 
 async fn open_worker(connection: &mut Connection, name: &str, queue: &str) -> io::Result<String> {
-    let body = format!(r#"{{"label":"{name}","queues":["{queue}"],"slots":10000,"ttl_ms":600000}}"#);
+    let body =
+        format!(r#"{{"label":"{name}","queues":["{queue}"],"slots":10000,"ttl_ms":600000}}"#);
     open_session(connection, &body).await
 }
 
@@ -111,8 +112,7 @@ pub async fn pushes(port: u16, rounds: usize) -> io::Result<Vec<u32>> {
     let mut producer = Connection::open(port).await?;
     let mut worker = Connection::open(port).await?;
     let session = open_worker(&mut worker, "pushed", "pushed").await?;
-    let claim =
-        format!(r#"{{"session":"{session}","queues":["pushed"],"max":1,"wait_ms":30000}}"#);
+    let claim = format!(r#"{{"session":"{session}","queues":["pushed"],"max":1,"wait_ms":30000}}"#);
     let body = enqueue_body("pushed", 1);
     let mut micros = Vec::with_capacity(rounds);
     let mut settle = String::new();
@@ -141,7 +141,12 @@ pub async fn pushes(port: u16, rounds: usize) -> io::Result<Vec<u32>> {
 ///
 /// # Errors
 /// When the server refuses something.
-pub async fn cycles(port: u16, connections: usize, batch: usize, span: Duration) -> io::Result<Ran> {
+pub async fn cycles(
+    port: u16,
+    connections: usize,
+    batch: usize,
+    span: Duration,
+) -> io::Result<Ran> {
     cycles_on(port, (0..connections).map(|n| format!("q{n}")), batch, span).await
 }
 

@@ -77,7 +77,8 @@ pub fn rows(folder: &Path, batch: usize, span: Duration) -> Result<f64, Box<dyn 
         fence += 1;
         let transaction = database.transaction()?;
         {
-            let sql = "INSERT INTO job (queue, state, priority, fence, payload) VALUES ('q',0,0,0,?1)";
+            let sql =
+                "INSERT INTO job (queue, state, priority, fence, payload) VALUES ('q',0,0,0,?1)";
             let mut insert = transaction.prepare_cached(sql)?;
             for _ in 0..batch {
                 insert.execute([&payload])?;
@@ -96,7 +97,8 @@ pub fn rows(folder: &Path, batch: usize, span: Duration) -> Result<f64, Box<dyn 
         transaction.commit()?;
         let transaction = database.transaction()?;
         {
-            let mut end = transaction.prepare_cached("DELETE FROM job WHERE id = ?1 AND fence = ?2")?;
+            let mut end =
+                transaction.prepare_cached("DELETE FROM job WHERE id = ?1 AND fence = ?2")?;
             for id in &claimed {
                 end.execute([*id, fence])?;
             }

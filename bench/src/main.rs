@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use load::quantile;
 use plot::Panel;
+use processes::Dies;
 use report::Report;
 use report::Target::{AtLeast, AtMost};
 use server::Server;
@@ -114,9 +115,19 @@ impl Bench {
             ratios.push(ran.jobs as f64 / ran.seconds / table);
         }
         let target = Some(AtLeast(200_000.0));
-        self.report.add("jobs: full cycles, batches of 100 on 16 connections", &ours, "/s", target)?;
+        self.report.add(
+            "jobs: full cycles, batches of 100 on 16 connections",
+            &ours,
+            "/s",
+            target,
+        )?;
         self.report.add("jobs: processor time of the server", &cpu, "us/job", None)?;
-        self.report.add("jobs: a row for each job, in process, batches of 100", &rows, "/s", None)?;
+        self.report.add(
+            "jobs: a row for each job, in process, batches of 100",
+            &rows,
+            "/s",
+            None,
+        )?;
         self.report.add("jobs: ours over HTTP to rows in process", &ratios, "x", None)?;
         let mut single = Vec::new();
         for _ in 0..self.rounds {
@@ -148,8 +159,18 @@ impl Bench {
         report.add("latency: p99 of a durable enqueue at 4,000/s", &p99, "ms", None)?;
         report.add("latency: p99 of one fdatasync of 4 KiB", &floors, "ms", None)?;
         report.add("latency: p99 of enqueue to fdatasync", &ratios, "x", Some(AtMost(5.0)))?;
-        report.add("latency: idle enqueue to a waiting claim, p50", &push50, "ms", Some(AtMost(1.0)))?;
-        report.add("latency: idle enqueue to a waiting claim, p99", &push99, "ms", Some(AtMost(5.0)))?;
+        report.add(
+            "latency: idle enqueue to a waiting claim, p50",
+            &push50,
+            "ms",
+            Some(AtMost(1.0)),
+        )?;
+        report.add(
+            "latency: idle enqueue to a waiting claim, p99",
+            &push99,
+            "ms",
+            Some(AtMost(5.0)),
+        )?;
         Ok(())
     }
 
@@ -169,23 +190,62 @@ impl Bench {
             lapsed.push(roles::lapse_at_once(server.port, 10_000).await?);
         }
         let server = Server::start(&self.program)?;
-        let (deaths, brief) = (self.rounds * 6, self.rounds * 6);
-        let mut deaths = processes::leader_deaths(&self.program, &server, "1s", deaths)?;
-        let mut brief = processes::leader_deaths(&self.program, &server, "300ms", brief)?;
+        let died =
+            |dies, ttl| processes::deaths(&self.program, &server, dies, ttl, self.rounds * 6);
+        let mut deaths = died(Dies::Lead, "1s")?;
+        let mut brief = died(Dies::Lead, "300ms")?;
+        let mut children = died(Dies::Child, "10s")?;
         let report = &mut self.report;
         report.add("leases: renewals in beats of 100", &renewed, "/s", Some(AtLeast(200_000.0)))?;
-        report.add("leases: 10,000 lapse at once, all told after", &lapsed, "s", Some(AtMost(1.0)))?;
-        report.add("leases: release to the successor's grant, p50", &p50, "ms", Some(AtMost(5.0)))?;
-        report.add("leases: release to the successor's grant, p99", &p99, "ms", Some(AtMost(25.0)))?;
+        report.add(
+            "leases: 10,000 lapse at once, all told after",
+            &lapsed,
+            "s",
+            Some(AtMost(1.0)),
+        )?;
+        report.add(
+            "leases: release to the successor's grant, p50",
+            &p50,
+            "ms",
+            Some(AtMost(5.0)),
+        )?;
+        report.add(
+            "leases: release to the successor's grant, p99",
+            &p99,
+            "ms",
+            Some(AtMost(25.0)),
+        )?;
         let at = |values: &mut Vec<f64>| {
             values.sort_by(f64::total_cmp);
             values[(values.len() - 1) * 99 / 100]
         };
         let late = at(&mut late);
-        report.add("leases: lapse to grant after the deadline, p99", &[late], "ms", Some(AtMost(20.0)))?;
+        report.add(
+            "leases: lapse to grant after the deadline, p99",
+            &[late],
+            "ms",
+            Some(AtMost(20.0)),
+        )?;
         let (deaths, brief) = (at(&mut deaths), at(&mut brief));
-        report.add("leases: kill -9, ttl 1 s, to acting, p99", &[deaths], "ms", Some(AtMost(1_100.0)))?;
-        report.add("leases: kill -9, ttl 300 ms, to acting, p99", &[brief], "ms", Some(AtMost(400.0)))?;
+        let children = at(&mut children);
+        report.add(
+            "leases: kill -9, ttl 1 s, to acting, p99",
+            &[deaths],
+            "ms",
+            Some(AtMost(1_100.0)),
+        )?;
+        report.add(
+            "leases: kill -9, ttl 300 ms, to acting, p99",
+            &[brief],
+            "ms",
+            Some(AtMost(400.0)),
+        )?;
+        report.add(
+            "leases: the child's death to acting, p99",
+            &[children],
+            "ms",
+            Some(AtMost(50.0)),
+        )?;
         Ok(())
     }
 
@@ -215,18 +275,32 @@ impl Bench {
             full_claims.push(f64::from(quantile(&mut ran.micros[1], 0.99)));
         }
         let audited = growth::audit(server.port).await?;
-        let (longest, snapshots) =
-            growth::longest_commit(&server, Duration::from_secs(40)).await?;
+        let (longest, snapshots) = growth::longest_commit(&server, Duration::from_secs(40)).await?;
         let ratios: Vec<f64> = full.iter().zip(&empty).map(|(full, empty)| full / empty).collect();
         let slower: Vec<f64> = full_claims.iter().zip(&claims).map(|(f, e)| f / e).collect();
         let report = &mut self.report;
-        report.add("growth: throughput at 1 M queued to empty", &ratios, "x", Some(AtLeast(0.8)))?;
+        report.add(
+            "growth: throughput at 1 M queued to empty",
+            &ratios,
+            "x",
+            Some(AtLeast(0.8)),
+        )?;
         report.add("growth: claim p99 at 1 M queued to empty", &slower, "x", Some(AtMost(2.0)))?;
-        report.add("growth: memory per job beyond its payload", &[live], "B", Some(AtMost(300.0)))?;
+        report.add(
+            "growth: memory per job beyond its payload",
+            &[live],
+            "B",
+            Some(AtMost(300.0)),
+        )?;
         report.add("growth: the same after a start", &[started], "B", None)?;
         report.add("growth: start with 1 M jobs", &[took], "s", Some(AtMost(3.0)))?;
         report.add("growth: audit of 1 M jobs", &[audited.seconds], "s", Some(AtMost(2.0)))?;
-        report.add("growth: longest pause of others meanwhile", &[audited.pause_ms], "ms", Some(AtMost(10.0)))?;
+        report.add(
+            "growth: longest pause of others meanwhile",
+            &[audited.pause_ms],
+            "ms",
+            Some(AtMost(10.0)),
+        )?;
         let name = format!("growth: longest commit over {snapshots} snapshots");
         report.add(&name, &[longest], "ms", Some(AtMost(50.0)))?;
         growth::idle_queues(server.port, 100_000).await?;
@@ -265,7 +339,12 @@ impl Bench {
             p99.push((size as f64, f64::from(quantile(&mut ran.micros[1], 0.99)) / 1e3));
             size *= 10;
         }
-        panels.push(panel("Throughput against jobs queued", "jobs", "full cycles per second", rates));
+        panels.push(panel(
+            "Throughput against jobs queued",
+            "jobs",
+            "full cycles per second",
+            rates,
+        ));
         panels.push(panel("p99 of a claim against jobs queued", "jobs", "ms", p99));
         let path: &Path = &self.results.join("curves.svg");
         plot::write(path, &panels)?;
@@ -274,11 +353,6 @@ impl Bench {
     }
 }
 
-fn panel(
-    title: &'static str,
-    x: &'static str,
-    y: &'static str,
-    points: Vec<(f64, f64)>,
-) -> Panel {
+fn panel(title: &'static str, x: &'static str, y: &'static str, points: Vec<(f64, f64)>) -> Panel {
     Panel { title, x, y, curves: vec![("clawhold", points)] }
 }

@@ -103,8 +103,12 @@ fn draw(svg: &mut String, panel: &Panel) {
             TOP + 12.0
         );
         for p in points {
-            let _ =
-                write!(svg, r#"<circle cx="{:.1}" cy="{:.1}" r="3" fill="{colour}"/>"#, across(p.0), up(p.1));
+            let _ = write!(
+                svg,
+                r#"<circle cx="{:.1}" cy="{:.1}" r="3" fill="{colour}"/>"#,
+                across(p.0),
+                up(p.1)
+            );
         }
     }
 }

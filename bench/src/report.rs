@@ -97,7 +97,8 @@ fn line(figure: &Figure) -> String {
         None => "",
     };
     let [low, high] = figure.range;
-    let range = if low == high { String::new() } else { format!("({}-{})", short(low), short(high)) };
+    let range =
+        if low == high { String::new() } else { format!("({}-{})", short(low), short(high)) };
     format!(
         "{:<58} {:>9} {:<10} {:<19} {:>11} {met}",
         figure.name,

@@ -150,7 +150,10 @@ pub async fn lapse_at_once(port: u16, count: usize) -> io::Result<f64> {
     let mut told = vec![0_usize; pairs.len()];
     while told.iter().sum::<usize>() < count / HOLDERS * HOLDERS {
         if deadline.elapsed() > Duration::from_secs(30) {
-            return Err(io::Error::other(format!("{} of {count} told", told.iter().sum::<usize>())));
+            return Err(io::Error::other(format!(
+                "{} of {count} told",
+                told.iter().sum::<usize>()
+            )));
         }
         for ((_, successor), told) in pairs.iter_mut().zip(&mut told) {
             let body = successor.beat_body();
