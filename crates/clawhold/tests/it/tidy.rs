@@ -3,6 +3,7 @@
 //! Each rule is a plain function from text to faults; a fault names the place, what is wrong and
 //! what to do. Every rule is also shown a text that breaks it, so that none can pass by not looking.
 
+mod deploy;
 mod documents;
 mod imports;
 mod reports;
