@@ -101,12 +101,14 @@ fn explain(trouble: Trouble, address: &Address) -> Trouble {
     let Trouble::Engine(error) = &trouble else { return trouble };
     let code = error.code().map(|code| code.code().to_owned());
     let schema = &address.schema;
+    let user = address.config.get_user().unwrap_or("clawhold").replace('"', "\"\"");
     match code.as_deref() {
         Some("42501") => unfit(
             address,
             format!("this user may not make the schema {schema} or its tables"),
             format!(
-                "let an owner of the database run CREATE SCHEMA {schema} AUTHORIZATION user, once"
+                "let an owner of the database run CREATE SCHEMA {schema} AUTHORIZATION \"{user}\", \
+                 once"
             ),
         ),
         Some("42P07" | "42710") => unfit(

@@ -54,15 +54,15 @@ pub(super) async fn set(
     Body(body): Body<wire::SetQueue>,
 ) -> Result<Written<wire::Queue>, Rejected> {
     let queue = convert::name("queue", &queue)?;
-    let duration_max = limits::DURATION_MS_MAX;
+    let (duration_max, count_max) = (limits::DURATION_MS_MAX, limits::ATTEMPTS_MAX_MAX);
     let command = SetQueue {
         queue: queue.clone(),
         running_max: convert::small_opt("running_max", body.running_max, 0, u32::MAX)?,
         progress_ms: convert::range_opt("progress_ms", body.progress_ms, 0, duration_max)?,
         retain_count: convert::range_opt("retain_count", body.retain_count, 0, limits::JOBS_MAX)?,
         retain_ms: convert::range_opt("retain_ms", body.retain_ms, 0, duration_max)?,
-        losses_max: convert::small_opt("losses_max", body.losses_max, 1, u32::MAX)?,
-        hand_backs_max: convert::small_opt("hand_backs_max", body.hand_backs_max, 1, u32::MAX)?,
+        losses_max: convert::small_opt("losses_max", body.losses_max, 1, count_max)?,
+        hand_backs_max: convert::small_opt("hand_backs_max", body.hand_backs_max, 1, count_max)?,
         live_max: convert::range_opt("live_max", body.live_max, 0, limits::JOBS_MAX)?,
     };
     room.write_queue(call, queue, Command::SetQueue(command)).await

@@ -111,7 +111,7 @@ fn what_a_queue_may_not_be_is_named_with_its_range() {
         ",
         expect![[r#"
             $ clawhold queue set mail --losses-max 99999999999
-            ! error: losses_max is 99999999999, allowed is 1 to 4294967295
+            ! error: losses_max is 99999999999, allowed is 1 to 10000
             [2]
             $ clawhold queue set mail --running-max -1
             ! error: invalid value '-1' for '--running-max <N>': is no whole number from 0 to 9007199254740991
