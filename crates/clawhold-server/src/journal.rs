@@ -21,6 +21,8 @@ const READ_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 const FOLLOW_TURN: Duration = Duration::from_millis(5);
 /// How long reading back waits after a failure of the log.
 const READ_BACK_PAUSE: Duration = Duration::from_millis(100);
+/// Milliseconds for which who lost a takeover leaves the presence lock to who won.
+const PRESENCE_REST_MS: u64 = 250;
 /// Times that a failure to read is told before it is only counted.
 const COMPLAINTS_MAX: u64 = 10;
 
@@ -50,6 +52,8 @@ pub(crate) struct Journal {
     presence: Option<Presence>,
     /// When the presence lock was last asked for.
     asked_ms: Option<u64>,
+    /// Until when the presence lock is left to the server that won a takeover.
+    rests_until_ms: u64,
     complaints: u64,
 }
 
@@ -60,8 +64,17 @@ impl Journal {
         driver: SyncSender<Message>,
         next: RecordNumber,
     ) -> Self {
-        let (presence, asked_ms) = (None, None);
-        Self { log, orders, driver, next, following: true, presence, asked_ms, complaints: 0 }
+        Self {
+            log,
+            orders,
+            driver,
+            next,
+            following: true,
+            presence: None,
+            asked_ms: None,
+            rests_until_ms: 0,
+            complaints: 0,
+        }
     }
 
     /// Works until the driver is gone.
@@ -99,7 +112,10 @@ impl Journal {
         match order {
             Order::Append { number, epoch, body } => {
                 let outcome = self.append(number, epoch, &body)?;
-                self.tell(Event::Appended(outcome))
+                self.tell(Event::Appended(outcome))?;
+                // Under load there is no other moment for it.
+                self.claim_presence();
+                Some(())
             }
             Order::TakeOver { epoch, body } => {
                 let done = self.take_over(epoch, &body)?;
@@ -109,8 +125,7 @@ impl Journal {
             Order::Follow { next } => {
                 self.next = next;
                 self.following = true;
-                self.presence = None;
-                self.log.release_presence();
+                self.leave_presence();
                 Some(())
             }
             Order::Lead => {
@@ -150,7 +165,10 @@ impl Journal {
             Ok(clawhold_log::TakeOver::Done { .. } | clawhold_log::TakeOver::Unknown { .. }) => {
                 true
             }
-            Ok(clawhold_log::TakeOver::Overtaken { .. }) => false,
+            Ok(clawhold_log::TakeOver::Overtaken { .. }) => {
+                self.leave_presence();
+                false
+            }
             Err(error) => {
                 self.complain("takeover", &error);
                 self.give_up_if_lost(&error)?;
@@ -230,7 +248,24 @@ impl Journal {
         None
     }
 
+    /// Leaves the presence lock to the server that won: while a standby held it, nobody would see
+    /// at once that the active server is gone.
+    fn leave_presence(&mut self) {
+        self.log.release_presence();
+        if self.presence == Some(Presence::Ours) {
+            self.rests_until_ms = clock::now().uptime_ms.saturating_add(PRESENCE_REST_MS);
+            self.tell(Event::Presence(Presence::Others));
+        }
+        self.presence = None;
+    }
+
     fn claim_presence(&mut self) {
+        if self.presence == Some(Presence::Ours) || self.presence == Some(Presence::Unsupported) {
+            return;
+        }
+        if self.following && clock::now().uptime_ms < self.rests_until_ms {
+            return;
+        }
         let every_ms = u64::try_from(self.log.presence_every().as_millis()).unwrap_or(u64::MAX);
         if every_ms > 0 {
             let now_ms = clock::now().uptime_ms;
@@ -238,9 +273,6 @@ impl Journal {
                 return;
             }
             self.asked_ms = Some(now_ms);
-        }
-        if self.presence == Some(Presence::Ours) || self.presence == Some(Presence::Unsupported) {
-            return;
         }
         let presence = match self.log.claim_presence() {
             clawhold_log::Presence::Held => Presence::Ours,
