@@ -41,9 +41,10 @@ pub struct Backoff {
     pub longest_ms: u64,
 }
 
+/// The longest pause is short beside a server's hold: who waits for a takeover hears of it soon.
 impl Default for Backoff {
     fn default() -> Self {
-        Self { first_ms: 50, longest_ms: 2_000 }
+        Self { first_ms: 50, longest_ms: 250 }
     }
 }
 
@@ -171,6 +172,6 @@ mod tests {
         }
         assert_eq!(Backoff::default().ceiling_ms(1), 50);
         assert_eq!(Backoff::default().ceiling_ms(2), 100);
-        assert_eq!(Backoff::default().ceiling_ms(40), 2_000);
+        assert_eq!(Backoff::default().ceiling_ms(40), 250);
     }
 }
