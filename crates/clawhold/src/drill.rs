@@ -24,7 +24,6 @@ use clawhold_client::api::queue::SetQueue;
 use clawhold_client::api::role::SetRole;
 use clawhold_client::api::stream::SetStream;
 use serde::Serialize;
-use tokio::signal::unix::{SignalKind, signal};
 
 use self::announcer::Announcer;
 use self::cluster::Cluster;
@@ -36,6 +35,7 @@ use self::verdict::Check;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::interrupt::{self, interrupted};
 use crate::output::{Progress, Reply, Style};
 use crate::text::counted;
 
@@ -103,16 +103,10 @@ struct Report {
 /// # Errors
 /// When the drill could not be carried out; a broken promise is no error but a verdict.
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
-    let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
-    let (Ok(mut interrupt), Ok(mut terminate)) = signals else {
-        return Err(Failure::failed("cannot listen to signals"));
-    };
-    let interrupted = || Failure::new(Exit::Interrupted, "interrupted", "interrupted");
     // Whichever way this ends, dropping the drill ends every process that it has started.
     tokio::select! {
         done = Box::pin(drill(args, context)) => done,
-        _ = interrupt.recv() => Err(interrupted()),
-        _ = terminate.recv() => Err(interrupted()),
+        () = interrupted() => Err(interrupt::failure(true)),
     }
 }
 

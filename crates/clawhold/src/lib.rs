@@ -20,6 +20,7 @@ mod text;
 
 mod drill;
 mod hidden;
+mod interrupt;
 mod lead;
 mod work;
 

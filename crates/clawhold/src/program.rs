@@ -7,7 +7,6 @@ use std::time::Duration;
 use clap::error::{ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
 use serde::Serialize;
-use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::{self, Cli, Word};
@@ -15,6 +14,7 @@ use crate::context::{Context, Habit};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::hidden;
+use crate::interrupt::{self, interrupted};
 use crate::output::{Color, Output, Reply};
 use crate::passthrough;
 use crate::text::{visible, visible_lines};
@@ -59,7 +59,10 @@ fn run(mut cli: Cli, reads: bool) -> Exit {
         }
         // Boxed, for the futures of all the words together are large.
         let word = Box::pin(cli::run(cli.word, &context));
-        let done = if minds { word.await } else { until_interrupted(word).await };
+        let done = tokio::select! {
+            done = word => done,
+            () = interrupted(), if !minds => Err(interrupt::failure(reads)),
+        };
         let left = context.leave().await;
         let done = done.and_then(|reply| left.map(|()| reply));
         match done {
@@ -70,20 +73,6 @@ fn run(mut cli: Cli, reads: bool) -> Exit {
     // A thread that reads standard input never ends by itself.
     runtime.shutdown_timeout(END_PATIENCE);
     exit
-}
-
-/// Carries a command out unless SIGINT or SIGTERM comes first.
-async fn until_interrupted(
-    word: impl Future<Output = Result<Reply, Failure>>,
-) -> Result<Reply, Failure> {
-    let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
-    let (Ok(mut interrupt), Ok(mut terminate)) = signals else { return word.await };
-    let interrupted = || Failure::new(Exit::Interrupted, "interrupted", "interrupted");
-    tokio::select! {
-        done = word => done,
-        _ = interrupt.recv() => Err(interrupted()),
-        _ = terminate.recv() => Err(interrupted()),
-    }
 }
 
 /// Writes a log to standard error if the environment asks for one. By default a command is quiet.

@@ -138,6 +138,39 @@ fn an_interrupted_command_ends_with_130() {
 }
 
 #[test]
+fn a_command_whose_signals_are_ignored_by_whoever_started_it_is_carried_out() {
+    let place = Place::new();
+    place.json("stream append s --text x");
+    let mut command = place.command("/bin/sh");
+    let line = "trap '' TERM INT; exec \"$0\" stream follow s --after 0 --count 2";
+    let mut child = command.args(["-c", line, CLAWHOLD]).stdout(Stdio::piped()).spawn().unwrap();
+    read_until(child.stdout.as_mut().unwrap(), "\"x\"");
+    for signal in [Signal::TERM, Signal::INT] {
+        kill_process(Pid::from_child(&child), signal).unwrap();
+    }
+    place.json("stream append s --text y");
+    read_until(child.stdout.as_mut().unwrap(), "\"y\"");
+    assert_eq!(wait(&mut child), Some(0));
+}
+
+#[test]
+fn an_interrupted_change_says_that_its_outcome_is_unknown() {
+    let place = Place::new();
+    place.json("queue set q");
+    let mut command = place.command(CLAWHOLD);
+    command.args(["job", "add", "q", "--file", "-"]).stdin(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let end = Instant::now() + PATIENCE;
+    while !signals_are_caught(child.id()) {
+        assert!(Instant::now() < end, "it does not listen for signals");
+        thread::sleep(Duration::from_millis(5));
+    }
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    read_until(child.stderr.as_mut().unwrap(), "whether it was carried out is unknown");
+    assert_eq!(wait(&mut child), Some(130));
+}
+
+#[test]
 fn a_command_goes_on_by_itself_when_the_server_it_found_is_killed() {
     let place = Place::new();
     let served = place.serve("--hold 500ms");
@@ -171,10 +204,10 @@ fn a_command_that_waits_for_its_input_hears_an_interrupt() {
     }
 }
 
-/// Tells whether a process has a handler for SIGINT.
+/// Tells whether a process has handlers for SIGINT and SIGTERM.
 fn signals_are_caught(process: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
     let caught = u64::from_str_radix(caught.trim(), 16).unwrap();
-    caught & (1 << 1) != 0
+    caught & (1 << 1) != 0 && caught & (1 << 14) != 0
 }
