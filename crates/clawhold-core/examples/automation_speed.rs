@@ -68,6 +68,7 @@ impl Server {
                         events.push(Event::TookOver(true));
                     }
                     Action::ReadBack { .. } => events.push(Event::Read(Vec::new())),
+                    Action::LeavePresence => {}
                     Action::Decline { reason, .. } => return Err(format!("{reason:?}").into()),
                 }
             }

@@ -54,6 +54,8 @@ pub struct Replica {
     /// sent: the hold counts from here.
     heard_ms: u64,
     presence: Presence,
+    /// Whether the log was asked to record that the presence lock is ours.
+    said_present: bool,
     /// Whether the log was asked, once the active server fell silent, if it really added nothing.
     checking: bool,
     /// When the takeover in flight was asked.
@@ -84,7 +86,9 @@ impl Replica {
             epoch,
             now,
             heard_ms: now.uptime_ms,
-            presence: Presence::Unsupported,
+            // Until the driver tells: nobody leads on a guess.
+            presence: Presence::Others,
+            said_present: false,
             checking: false,
             asked_ms: 0,
             unlogged_ms: 0,
@@ -363,6 +367,7 @@ impl Replica {
     fn append_failed(&mut self, reason: &str, actions: &mut Vec<Action>) {
         let Some(flight) = self.in_flight.take() else { return };
         self.unlogged_ms = self.unlogged_ms.saturating_add(flight.elapsed_ms);
+        self.said_present = false;
         self.retry_ms = self.now.uptime_ms.saturating_add(RETRY_MS);
         let again = self.served().after(RETRY_MS);
         for waiting in flight.requests {
@@ -382,6 +387,7 @@ impl Replica {
         self.mode = mode;
         self.beats = Beats::default();
         self.presence = Presence::Others;
+        self.said_present = false;
         self.unlogged_ms = 0;
         self.heard_ms = self.now.uptime_ms;
         self.waiting_bytes = 0;

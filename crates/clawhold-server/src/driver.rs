@@ -455,6 +455,7 @@ impl Driver {
             }
             Action::TakeOver { epoch, body } => Order::TakeOver { epoch, body },
             Action::ReadBack { number } => Order::ReadBack { number },
+            Action::LeavePresence => Order::LeavePresence,
             Action::Decline { call, reason } => return self.decline(call, reason),
         };
         self.order(order);

@@ -35,6 +35,8 @@ pub(crate) enum Order {
     TakeOver { epoch: Epoch, body: Vec<u8> },
     /// Read from this number on, once, and return what is there.
     ReadBack { number: RecordNumber },
+    /// Leave the presence lock to the server that leads without it.
+    LeavePresence,
     /// Follow the log from this number on.
     Follow { next: RecordNumber },
     /// Stop following: this server is the active one.
@@ -49,6 +51,8 @@ pub(crate) struct Journal {
     driver: SyncSender<Message>,
     next: RecordNumber,
     following: bool,
+    /// Where the log ended when this server began to follow it, once that is known.
+    end: Option<Number>,
     presence: Option<Presence>,
     /// When the presence lock was last asked for.
     asked_ms: Option<u64>,
@@ -70,6 +74,7 @@ impl Journal {
             driver,
             next,
             following: true,
+            end: None,
             presence: None,
             asked_ms: None,
             rests_until_ms: 0,
@@ -122,6 +127,10 @@ impl Journal {
                 self.tell(Event::TookOver(done))
             }
             Order::ReadBack { number } => self.read_back(number),
+            Order::LeavePresence => {
+                self.leave_presence();
+                Some(())
+            }
             Order::Follow { next } => {
                 self.next = next;
                 self.following = true;
@@ -263,7 +272,8 @@ impl Journal {
         if self.presence == Some(Presence::Ours) || self.presence == Some(Presence::Unsupported) {
             return;
         }
-        if self.following && clock::now().uptime_ms < self.rests_until_ms {
+        let rests = clock::now().uptime_ms < self.rests_until_ms;
+        if self.following && (rests || !self.has_caught_up()) {
             return;
         }
         let every_ms = u64::try_from(self.log.presence_every().as_millis()).unwrap_or(u64::MAX);
@@ -283,6 +293,15 @@ impl Journal {
             self.presence = Some(presence);
             self.tell(Event::Presence(presence));
         }
+    }
+
+    /// Tells whether everything was read that was in the log at the start: before that, this server
+    /// cannot tell whether somebody leads.
+    fn has_caught_up(&mut self) -> bool {
+        if self.end.is_none() {
+            self.end = self.log.head().ok().map(|head| head.last);
+        }
+        self.end.is_some_and(|end| end.0 < self.next.0)
     }
 
     fn tell(&self, event: Event) -> Option<()> {

@@ -77,7 +77,7 @@ impl Order {
             Action::Append { number, epoch, body } => Some(Self::Append { number, epoch, body }),
             Action::TakeOver { epoch, body } => Some(Self::TakeOver { epoch, body }),
             Action::ReadBack { number } => Some(Self::ReadBack { number }),
-            Action::Decline { .. } => None,
+            Action::LeavePresence | Action::Decline { .. } => None,
         }
     }
 

@@ -41,9 +41,15 @@ impl Replica {
     fn try_to_lead(&mut self, actions: &mut Vec<Action>) {
         if self.is_former_gone() {
             self.lead(actions);
-        } else if self.is_former_silent() && !self.checking {
-            self.checking = true;
-            actions.push(Action::ReadBack { number: self.next });
+        } else if self.is_former_silent() {
+            if !self.checking {
+                self.checking = true;
+                actions.push(Action::ReadBack { number: self.next });
+            }
+        } else if self.presence == Presence::Ours {
+            // The active server leads without the lock: while it is here, nobody would see it die.
+            self.presence = Presence::Others;
+            actions.push(Action::LeavePresence);
         }
     }
 
@@ -86,6 +92,7 @@ impl Replica {
             requests: [request].into(),
         };
         self.mode = Mode::TakingOver;
+        self.said_present = false;
         self.asked_ms = self.now.uptime_ms;
         self.heard_ms = self.now.uptime_ms;
         actions.push(Action::TakeOver { epoch, body: record.encode() });
@@ -178,7 +185,8 @@ impl Replica {
     /// Says that the presence lock is ours, if it came to us after the takeover.
     fn say_present(&mut self) {
         let unsaid = self.state.active().is_some_and(|active| !active.present);
-        if unsaid && self.presence == Presence::Ours && self.waiting.is_empty() {
+        if unsaid && self.presence == Presence::Ours && !self.said_present {
+            self.said_present = true;
             self.ask(Command::Present(Present { nonce: self.config.nonce }));
         }
     }

@@ -107,6 +107,9 @@ pub enum Action {
         /// The number.
         number: RecordNumber,
     },
+    /// Let go of the presence lock, so that the active server can take it, and ask for it again in
+    /// a while.
+    LeavePresence,
     /// Tell the caller that certainly nothing happened, and why.
     Decline {
         /// Who waits.

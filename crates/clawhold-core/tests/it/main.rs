@@ -9,6 +9,7 @@ mod condition;
 mod draw;
 mod golden;
 mod model;
+mod presence;
 mod prose;
 mod replica;
 mod wall;

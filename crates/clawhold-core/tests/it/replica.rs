@@ -8,7 +8,9 @@ use clawhold_core::beat::Beat;
 use clawhold_core::command::{
     Acquire, Command, Due, Enqueue, NewJob, OpenSession, Request, RetryRule, SessionKey,
 };
-use clawhold_core::replica::{Action, Append, Call, Config, Event, LogRecord, Now, Replica};
+use clawhold_core::replica::{
+    Action, Append, Call, Config, Event, LogRecord, Now, Presence, Replica,
+};
 use clawhold_core::units::{Bytes, JobId, Name, RecordNumber, Text, Timestamp, Token};
 
 const TEN_YEARS_MS: u64 = 10 * 365 * 86_400_000;
@@ -98,6 +100,8 @@ struct Server {
     /// How the next appends end; those after them land.
     outcomes: VecDeque<Append>,
     declined: u64,
+    /// Times that it let go of the presence lock.
+    left: u64,
 }
 
 impl Server {
@@ -113,8 +117,9 @@ impl Server {
             calls: 0,
             outcomes: VecDeque::new(),
             declined: 0,
+            left: 0,
         };
-        server.step(Event::Tick);
+        server.step(Event::Presence(Presence::Unsupported));
         server
     }
 
@@ -136,6 +141,7 @@ impl Server {
                     self.step(Event::Read([LogRecord { number, epoch, body }].into()));
                 }
                 Action::ReadBack { .. } => self.step(Event::Read(Vec::new())),
+                Action::LeavePresence => self.left += 1,
                 Action::Decline { .. } => self.declined += 1,
             }
         }

@@ -101,6 +101,7 @@ impl Server {
                         Event::Read(vec![LogRecord { number, epoch, body }])
                     }
                     Action::ReadBack { .. } => Event::Read(Vec::new()),
+                    Action::LeavePresence => panic!("it leads, and the lock is its own"),
                     Action::Decline { reason, .. } => panic!("declined: {reason:?}"),
                 });
             }

@@ -77,6 +77,8 @@ impl World {
         for action in actions {
             if let Action::Decline { call, .. } = action {
                 self.decline(process, call);
+            } else if action == Action::LeavePresence {
+                self.leave_presence(server, process);
             } else if let Some(order) = Order::from_action(action) {
                 self.order(server, order);
             }
@@ -85,13 +87,19 @@ impl World {
         let Some(it) = self.servers[server].as_mut() else { return };
         let is = it.replica.mode();
         if was == Mode::Active && is == Mode::Standby {
-            it.presence = None;
-            if let Some(end) = self.log_ends.get_mut(&process) {
-                end.log.release_presence();
-            }
+            self.leave_presence(server, process);
         }
         if was != is {
             self.say(|| format!("s{server} was {was:?} and is {is:?}"));
+        }
+    }
+
+    fn leave_presence(&mut self, server: usize, process: u64) {
+        if let Some(it) = self.servers[server].as_mut() {
+            it.presence = None;
+        }
+        if let Some(end) = self.log_ends.get_mut(&process) {
+            end.log.release_presence();
         }
     }
 

@@ -43,6 +43,27 @@ fn a_standby_serves_on_when_the_active_server_is_killed_under_load() {
 }
 
 #[test]
+fn of_servers_that_start_at_once_a_death_is_seen_at_once_whoever_leads() {
+    for round in 0..4 {
+        let place = Place::new();
+        let (one, other) = thread::scope(|scope| {
+            let one = scope.spawn(|| Member::start(&place));
+            (Member::start(&place), one.join().unwrap())
+        });
+        let (mut active, standby) = if one.is_active() { (one, other) } else { (other, one) };
+        let load = Load::start(&[&standby, &active]);
+        load.wait_for(100);
+        active.kill();
+        let killed = Instant::now();
+        load.wait_for_more(1);
+        let silence = killed.elapsed();
+        drop(load.stop());
+        // Less than the hold: the kernel's lock told it.
+        assert!(silence < HOLD * 3 / 4, "round {round}: no answer for {silence:?}");
+    }
+}
+
+#[test]
 fn a_frozen_active_server_loses_the_log_and_nobody_loses_a_lease() {
     let place = Place::new();
     let first = Member::start(&place);
