@@ -55,7 +55,7 @@ pub(crate) enum Fault {
         /// Whether what it started stands still with it.
         all: bool,
     },
-    /// What it sends to the servers, or what they send to it, does not arrive.
+    /// What it sends to the servers, or a server to its store, or what comes back, does not arrive.
     Hole {
         /// Who.
         target: Target,
@@ -66,6 +66,10 @@ pub(crate) enum Fault {
     DropAnswers(u64),
     /// The disk of the store is full.
     FullDisk,
+    /// This part of the store dies without a word, and is started again at the end.
+    KillStore(usize),
+    /// Every process of the store stands still.
+    FreezeStore,
     /// Each sync takes so many milliseconds longer.
     SlowStore(i64),
     /// Its wall clock is moved by so many milliseconds.
@@ -103,7 +107,11 @@ impl Fault {
             | Self::Freeze { target, .. }
             | Self::Hole { target, .. }
             | Self::MoveWall { target, .. } => Some(find(target, fleet).await),
-            Self::DropAnswers(_) | Self::FullDisk | Self::SlowStore(_) => None,
+            Self::DropAnswers(_)
+            | Self::FullDisk
+            | Self::KillStore(_)
+            | Self::FreezeStore
+            | Self::SlowStore(_) => None,
         };
         let mut begun = Begun { fault: self, place, pid: None };
         begun.pid = place.and_then(|_| begun.process(fleet).pid());
@@ -121,6 +129,8 @@ impl Fault {
                 Some(disk) => disk.fill(),
                 None => for_servers(fleet, |process| process.control.fill_disk(true)),
             },
+            Self::KillStore(part) => fleet.backend.kill(part),
+            Self::FreezeStore => fleet.backend.freeze(),
             Self::SlowStore(ms) => for_servers(fleet, |process| process.control.slow_syncs(ms)),
             Self::MoveWall { ms, .. } => begun.process(fleet).control.move_wall(ms),
         }
@@ -161,6 +171,8 @@ impl Begun {
                 Some(disk) => disk.free(),
                 None => for_servers(fleet, |process| process.control.fill_disk(false)),
             },
+            Fault::KillStore(part) => fleet.backend.restart(part),
+            Fault::FreezeStore => fleet.backend.thaw(),
             Fault::SlowStore(_) => for_servers(fleet, |process| process.control.slow_syncs(0)),
             Fault::MoveWall { .. } => self.process(fleet).control.move_wall(0),
         }
@@ -184,7 +196,7 @@ impl Begun {
 
     fn relays(self, fleet: &Fleet) -> &[Relay] {
         match self.place.unwrap() {
-            Place::Server(_) => &[],
+            Place::Server(at) => fleet.backend.relays(at),
             Place::Leader(at) => &fleet.leaders[at].relays,
             Place::Worker(at) => &fleet.workers[at].relays,
         }

@@ -17,6 +17,7 @@ use tempfile::TempDir;
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::{Instant, sleep};
 
+use crate::backend::{Backend, Engine};
 use crate::ledger::{self, Caller, Ledger, QUEUE, STREAM};
 use crate::process::{CLAWHOLD, Process, Recipe};
 use crate::relay::{Law, Relay};
@@ -52,11 +53,19 @@ pub(crate) struct Setting {
     pub(crate) ttl_ms: u64,
     /// Mebibytes of a disk of its own for the store, where that is permitted.
     pub(crate) disk_mebibytes: Option<u64>,
+    /// What keeps the log.
+    pub(crate) engine: Engine,
 }
 
 impl Default for Setting {
     fn default() -> Self {
-        Self { seed: 1, hold_ms: HOLD_MS, ttl_ms: TTL_MS, disk_mebibytes: None }
+        Self {
+            seed: 1,
+            hold_ms: HOLD_MS,
+            ttl_ms: TTL_MS,
+            disk_mebibytes: None,
+            engine: Engine::Sqlite,
+        }
     }
 }
 
@@ -65,6 +74,8 @@ impl Default for Setting {
 pub(crate) struct Fleet {
     /// The servers. Dropped before the disk that holds their store.
     pub(crate) servers: Vec<Server>,
+    /// What keeps their log.
+    pub(crate) backend: Backend,
     /// Those that lead or stand by.
     pub(crate) leaders: Vec<Member>,
     /// The workers.
@@ -113,12 +124,15 @@ impl Fleet {
             .and_then(|mebibytes| Disk::mount(&folder.path().join("disk"), mebibytes));
         fs::create_dir_all(folder.path().join("disk")).unwrap();
         let addresses = free_addresses();
-        let servers = start_servers(setting, folder.path(), &shim, disk.as_ref(), &addresses);
+        let backend = Backend::start(setting.engine, &folder.path().join("disk")).await;
+        let places = (folder.path(), addresses.as_slice());
+        let servers = start_servers(setting, places, &shim, disk.as_ref(), &backend);
         let client = client(&addresses, PATIENCE);
         let sink = Sink::start().await;
         let tally = folder.path().join("tally");
         let mut fleet = Self {
             servers,
+            backend,
             leaders: Vec::new(),
             workers: Vec::new(),
             callers: Vec::new(),
@@ -323,6 +337,7 @@ impl Fleet {
         for caller in &self.callers {
             caller.relays.iter().for_each(|relay| relay.set(Law::OPEN));
         }
+        self.backend.heal();
         for process in self.processes() {
             process.control.heal();
             process.thaw();
@@ -380,17 +395,16 @@ impl Drop for Fleet {
 
 fn start_servers(
     setting: &Setting,
-    folder: &Path,
+    (folder, addresses): (&Path, &[SocketAddr]),
     shim: &Shim,
     disk: Option<&Disk>,
-    addresses: &[SocketAddr],
+    backend: &Backend,
 ) -> Vec<Server> {
-    let store = format!("sqlite:{}", folder.join("disk/log.db").display());
     let hold = format!("{}ms", setting.hold_ms);
     let start = |(place, address): (usize, &SocketAddr)| {
         let name = format!("server-{}", place + 1);
         let mut words = disk.map(Disk::words).unwrap_or_default();
-        let listen = address.to_string();
+        let (listen, store) = (address.to_string(), backend.url(place));
         let own = [CLAWHOLD, "serve", "--listen", &listen, "--hold", &hold, "--store", &store];
         words.extend(own.map(str::to_owned));
         let control = shim.control(&name);

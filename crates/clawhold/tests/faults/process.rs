@@ -149,7 +149,7 @@ impl Drop for Process {
 }
 
 /// Returns a process and its descendants, each after the one that started it.
-fn tree(root: Pid) -> Vec<Pid> {
+pub(crate) fn tree(root: Pid) -> Vec<Pid> {
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {

@@ -44,7 +44,10 @@ impl Law {
 pub(crate) struct Relay {
     /// The URL that leads through it.
     pub(crate) url: String,
+    address: SocketAddr,
     law: watch::Sender<Law>,
+    /// How often every connection was cut.
+    cuts: watch::Sender<u64>,
     shared: Arc<Shared>,
     accepting: JoinHandle<()>,
 }
@@ -63,18 +66,39 @@ impl Relay {
     /// Starts a relay to `target`.
     pub(crate) async fn start(target: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
+        let address = listener.local_addr().unwrap();
+        let url = format!("http://{address}");
         let (law, watched) = watch::channel(Law::OPEN);
+        let (cuts, cut) = watch::channel(0);
         let shared = Arc::new(Shared::default());
         let accepting = tokio::spawn({
             let shared = Arc::clone(&shared);
             async move {
                 while let Ok((near, _)) = listener.accept().await {
-                    tokio::spawn(join(near, target, watched.clone(), Arc::clone(&shared)));
+                    let (law, mut cuts) = (watched.clone(), cut.clone());
+                    cuts.mark_unchanged();
+                    let joined = join(near, target, law, Arc::clone(&shared));
+                    tokio::spawn(async move {
+                        tokio::select! {
+                            () = joined => {}
+                            // The relay is gone: its connections stay.
+                            Ok(()) = cuts.changed() => {}
+                        }
+                    });
                 }
             }
         });
-        Self { url, law, shared, accepting }
+        Self { url, address, law, cuts, shared, accepting }
+    }
+
+    /// Returns the port that it listens on.
+    pub(crate) fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// Closes every connection.
+    pub(crate) fn cut(&self) {
+        self.cuts.send_modify(|count| *count += 1);
     }
 
     /// Sets what becomes of the bytes from now on.

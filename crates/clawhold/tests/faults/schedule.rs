@@ -5,6 +5,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use tokio::time::{Instant, sleep};
 
+use crate::backend::Engine;
 use crate::fault::{Begun, Fault, HOLES, Target};
 use crate::fleet::{Fleet, TTL_MS};
 
@@ -41,6 +42,10 @@ pub(crate) struct Counts {
     pub(crate) cuts: u64,
     /// Times that the disk was full.
     pub(crate) full: u64,
+    /// Processes of the store that were killed.
+    pub(crate) store_kills: u64,
+    /// Times that the store stood still.
+    pub(crate) store_pauses: u64,
     /// Times that the store was slow.
     pub(crate) slow: u64,
     /// Clocks that were moved.
@@ -49,10 +54,32 @@ pub(crate) struct Counts {
     pub(crate) answers_dropped: u64,
 }
 
-/// Draws the faults of one round.
-pub(crate) fn draw(rng: &mut Rng) -> Vec<Strike> {
+/// Draws the faults of one round. What is done to the disk of a file is done to the processes of
+/// any other engine, and to what the servers hear of them.
+pub(crate) fn draw(rng: &mut Rng, engine: Engine) -> Vec<Strike> {
     let count = rng.usize(3..=5);
     let mut strikes: Vec<Strike> = (0..count).map(|_| strike(rng)).collect();
+    let parts = match engine {
+        Engine::Sqlite => 0,
+        Engine::Postgres => 1,
+        Engine::JetStream(count) => count,
+    };
+    if parts > 0 {
+        // One at least of each round strikes the store.
+        strikes[0].fault = Fault::SlowStore(0);
+    }
+    for strike in strikes.iter_mut().filter(|_| parts > 0) {
+        let is_slow = matches!(strike.fault, Fault::SlowStore(_));
+        if is_slow && rng.bool() {
+            strike.fault = Fault::KillStore(rng.usize(..parts));
+        } else if is_slow {
+            let servers = [Target::ActiveServer, Target::StandbyServer];
+            let target = rng.choice(servers).unwrap();
+            strike.fault = Fault::Hole { target, law: *rng.choice(&HOLES).unwrap() };
+        } else if strike.fault == Fault::FullDisk {
+            strike.fault = Fault::FreezeStore;
+        }
+    }
     strikes.sort_by_key(|strike| strike.at_ms);
     strikes
 }
@@ -121,6 +148,8 @@ impl Counts {
             // Counted by the relays, one for each answer.
             Fault::DropAnswers(_) => return,
             Fault::FullDisk => &mut self.full,
+            Fault::KillStore(_) => &mut self.store_kills,
+            Fault::FreezeStore => &mut self.store_pauses,
             Fault::SlowStore(_) => &mut self.slow,
             Fault::MoveWall { .. } => &mut self.clocks,
         } += 1;
@@ -133,6 +162,8 @@ impl Counts {
         self.pauses += other.pauses;
         self.cuts += other.cuts;
         self.full += other.full;
+        self.store_kills += other.store_kills;
+        self.store_pauses += other.store_pauses;
         self.slow += other.slow;
         self.clocks += other.clocks;
         self.answers_dropped += other.answers_dropped;
