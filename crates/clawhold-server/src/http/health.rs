@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use clawhold_api::server::{Check, Health, HealthQuery};
-use clawhold_core::replica::Mode;
+use clawhold_core::replica::{Mode, Replica};
 
 use super::Room;
 use super::error::Rejected;
@@ -29,10 +29,16 @@ pub(super) async fn live() -> &'static str {
 }
 
 pub(super) async fn leader(State(room): State<Room>) -> Response {
-    if room.handle.standing().borrow().mode == Mode::Active {
-        return "active\n".into_response();
+    let refuse = |text: &'static str| (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
+    if room.handle.standing().borrow().mode != Mode::Active {
+        return refuse("not active\n");
     }
-    (StatusCode::SERVICE_UNAVAILABLE, "not active\n").into_response()
+    // Past its hold another server may lead, and this one hears of it last.
+    let read = room.handle.read(Replica::hold_left_ms);
+    match tokio::time::timeout(PATIENCE, read).await {
+        Ok(Ok(hold_left_ms)) if hold_left_ms > 0 => "active\n".into_response(),
+        Ok(_) | Err(_) => refuse("not active: its hold on the log has lapsed\n"),
+    }
 }
 
 pub(super) async fn ready(

@@ -159,11 +159,15 @@ impl Fleet {
 
     /// Makes the stream, so that whoever leads finds one, and lets the queue keep what has ended
     /// for as long as it can: a clock that is moved must not take the jobs from the checks.
-    async fn prepare(&self) {
-        for server in &self.servers {
+    async fn prepare(&mut self) {
+        for server in &mut self.servers {
             let end = Instant::now() + PATIENCE;
             while !server.client.is_live(Duration::from_secs(1)).await {
                 assert!(Instant::now() < end, "{} does not start", server.process.name());
+                if !server.process.is_running() {
+                    // Its store was not ready yet, and a supervisor tries again.
+                    server.process.restart();
+                }
                 sleep(LOOK_EVERY).await;
             }
         }
