@@ -5,6 +5,7 @@
 //! `bench/results/figures.jsonl`, the curves to `bench/results/curves.svg`.
 
 mod disk;
+mod engines;
 mod growth;
 mod http;
 mod load;
@@ -19,6 +20,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use engines::{Nats, Postgres};
 use load::quantile;
 use plot::Panel;
 use processes::Dies;
@@ -29,7 +31,7 @@ use server::Server;
 type Outcome = Result<(), Box<dyn Error>>;
 
 /// What is measured, in this order.
-const PARTS: [&str; 6] = ["log", "jobs", "latency", "leases", "growth", "curves"];
+const PARTS: [&str; 7] = ["log", "jobs", "latency", "leases", "growth", "engines", "curves"];
 
 struct Bench {
     program: PathBuf,
@@ -79,6 +81,7 @@ impl Bench {
             "latency" => self.latency().await,
             "leases" => self.leases().await,
             "growth" => self.growth().await,
+            "engines" => self.engines().await,
             _ => self.curves().await,
         }
     }
@@ -310,6 +313,55 @@ impl Bench {
         self.report.add("growth: throughput with 100,000 idle queues more", &[idle], "x", None)?;
         self.report.add("growth: claim p99 then", &[claim / 1e3], "ms", None)?;
         Ok(())
+    }
+
+    async fn engines(&mut self) -> Outcome {
+        let (mut sqlite, mut postgres, mut nats) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut rows, mut to_rows, mut to_sqlite) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut to_postgres, mut lags) = (Vec::new(), Vec::new());
+        for round in 0..self.rounds {
+            let ours = self.cycles_on(None).await?;
+            let folder = tempfile::tempdir()?;
+            let database = Postgres::start(folder.path(), "");
+            let table = engines::rows(&database, 100, self.span).await?;
+            let in_postgres = self.cycles_on(Some(&database.url(&format!("r{round}")))).await?;
+            let store = database.url(&format!("s{round}"));
+            let active = Server::start_on(&self.program, Some(&store))?;
+            let standby = Server::start_on(&self.program, Some(&store))?;
+            let mut micros = engines::lags(&active, &standby, self.span).await?;
+            lags.push(f64::from(quantile(&mut micros, 0.99)) / 1e3);
+            drop((active, standby, database));
+            let servers = Nats::start(1, "sync_interval: always");
+            let in_nats = self.cycles_on(Some(&servers.url())).await?;
+            to_rows.push(in_postgres / table);
+            to_sqlite.push(in_postgres / ours);
+            to_postgres.push(in_nats / in_postgres);
+            sqlite.push(ours);
+            postgres.push(in_postgres);
+            nats.push(in_nats);
+            rows.push(table);
+        }
+        let report = &mut self.report;
+        report.add("engines: full cycles on SQLite, batches of 100", &sqlite, "/s", None)?;
+        report.add("engines: the same on PostgreSQL", &postgres, "/s", None)?;
+        report.add("engines: the same on one NATS server", &nats, "/s", None)?;
+        report.add("engines: rows in PostgreSQL, SKIP LOCKED", &rows, "/s", None)?;
+        report.add("engines: PostgreSQL to rows", &to_rows, "x", Some(AtLeast(3.0)))?;
+        report.add("engines: PostgreSQL to SQLite", &to_sqlite, "x", Some(AtLeast(0.6)))?;
+        report.add("engines: NATS to PostgreSQL", &to_postgres, "x", Some(AtLeast(0.7)))?;
+        report.add(
+            "engines: a standby's lag at full rate, p99",
+            &lags,
+            "ms",
+            Some(AtMost(100.0)),
+        )?;
+        Ok(())
+    }
+
+    async fn cycles_on(&self, store: Option<&str>) -> Result<f64, Box<dyn Error>> {
+        let server = Server::start_on(&self.program, store)?;
+        let ran = load::cycles(server.port, 16, 100, self.span).await?;
+        Ok(ran.jobs as f64 / ran.seconds)
     }
 
     /// Throughput and p99 against load, and against the size of the state.

@@ -11,6 +11,7 @@ pub struct Server {
     child: Child,
     program: PathBuf,
     folder: tempfile::TempDir,
+    store: String,
     /// The port it listens on.
     pub port: u16,
 }
@@ -21,10 +22,20 @@ impl Server {
     /// # Errors
     /// When it does not answer within 30 seconds.
     pub fn start(program: &Path) -> io::Result<Self> {
+        Self::start_on(program, None)
+    }
+
+    /// Starts a server on the store that a URL names, or on a file of its own.
+    ///
+    /// # Errors
+    /// When it does not answer within 30 seconds.
+    pub fn start_on(program: &Path, store: Option<&str>) -> io::Result<Self> {
         let folder = tempfile::Builder::new().prefix("clawhold-bench").tempdir()?;
+        let own = || format!("sqlite:{}", folder.path().join("store.db").display());
+        let store = store.map_or_else(own, str::to_owned);
         let port = free_port()?;
-        let child = spawn(program, folder.path(), port)?;
-        let server = Self { child, program: program.to_owned(), folder, port };
+        let child = spawn(program, folder.path(), &store, port)?;
+        let server = Self { child, program: program.to_owned(), folder, store, port };
         server.wait_ready(Duration::from_secs(30))?;
         Ok(server)
     }
@@ -43,7 +54,7 @@ impl Server {
         }
         self.child.wait()?;
         let started = Instant::now();
-        self.child = spawn(&self.program, self.folder.path(), self.port)?;
+        self.child = spawn(&self.program, self.folder.path(), &self.store, self.port)?;
         self.wait_ready(Duration::from_secs(120))?;
         Ok(started.elapsed())
     }
@@ -108,11 +119,10 @@ impl Drop for Server {
     }
 }
 
-fn spawn(program: &Path, folder: &Path, port: u16) -> io::Result<Child> {
+fn spawn(program: &Path, folder: &Path, store: &str, port: u16) -> io::Result<Child> {
     let log = std::fs::File::create(folder.join("server.log"))?;
     Command::new(program)
-        .args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--store"])
-        .arg(format!("sqlite:{}", folder.join("store.db").display()))
+        .args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--store", store])
         .env("HOME", folder)
         .env("XDG_STATE_HOME", folder)
         .stdin(Stdio::null())

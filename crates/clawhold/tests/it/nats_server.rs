@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -41,8 +41,9 @@ impl Nats {
     /// Starts so many servers; `sync` is a line of their set-up for JetStream.
     pub(crate) fn start(count: usize, sync: &str) -> Self {
         let folder = TempDir::new().unwrap();
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/nats");
-        let found = Command::new(script).output().unwrap();
+        let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+        let script = above.map(|above| above.join("scripts/nats")).find(|script| script.exists());
+        let found = Command::new(script.unwrap()).output().unwrap();
         assert!(found.status.success(), "{}", String::from_utf8_lossy(&found.stderr));
         let program = String::from_utf8(found.stdout).unwrap().trim().to_owned();
         let ports: Vec<u16> = (0..count).map(|_| free_port()).collect();
