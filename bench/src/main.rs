@@ -15,6 +15,7 @@ mod processes;
 mod report;
 mod roles;
 mod server;
+mod sessions;
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -31,7 +32,8 @@ use server::Server;
 type Outcome = Result<(), Box<dyn Error>>;
 
 /// What is measured, in this order.
-const PARTS: [&str; 7] = ["log", "jobs", "latency", "leases", "growth", "engines", "curves"];
+const PARTS: [&str; 8] =
+    ["log", "jobs", "latency", "sessions", "leases", "growth", "engines", "curves"];
 
 struct Bench {
     program: PathBuf,
@@ -79,6 +81,7 @@ impl Bench {
             "log" => self.log(),
             "jobs" => self.jobs().await,
             "latency" => self.latency().await,
+            "sessions" => self.sessions(),
             "leases" => self.leases().await,
             "growth" => self.growth().await,
             "engines" => self.engines().await,
@@ -174,6 +177,39 @@ impl Bench {
             "ms",
             Some(AtMost(5.0)),
         )?;
+        Ok(())
+    }
+
+    /// The client library has both cores to itself and the server, as in a process of its own.
+    fn sessions(&mut self) -> Outcome {
+        let (mut cycles, mut leaving) = (Vec::new(), Vec::new());
+        let (mut start50, mut start99) = (Vec::new(), Vec::new());
+        for _ in 0..self.rounds {
+            let server = Server::start(&self.program)?;
+            let (program, span) = (&self.program, self.span);
+            // On a thread of its own: one runtime does not run within another.
+            let ran = std::thread::scope(|scope| {
+                let ran = scope.spawn(|| {
+                    let runtime =
+                        tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+                    runtime.block_on(sessions::all(program, &server, span))
+                });
+                ran.join()
+            });
+            let ran = ran.map_err(|_| "the part panicked")?;
+            let (cycled, left, mut micros) = ran.map_err(|error| error.to_string())?;
+            cycles.push(cycled);
+            leaving.push(left);
+            start50.push(f64::from(quantile(&mut micros, 0.5)) / 1e3);
+            start99.push(f64::from(quantile(&mut micros, 0.99)) / 1e3);
+        }
+        let report = &mut self.report;
+        let target = Some(AtLeast(60_000.0));
+        report.add("sessions: full cycles, 32 in flight", &cycles, "/s", target)?;
+        report.add("sessions: idle enqueue to handler, p50", &start50, "ms", Some(AtMost(1.0)))?;
+        report.add("sessions: idle enqueue to handler, p99", &start99, "ms", Some(AtMost(5.0)))?;
+        let name = "sessions: SIGTERM with 1,000 jobs to held and audited";
+        report.add(name, &leaving, "s", Some(AtMost(1.0)))?;
         Ok(())
     }
 
