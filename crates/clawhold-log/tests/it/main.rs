@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, reason = "a test that draws at random says its seed and count")]
 
 mod backup;
+mod certificates;
 mod damage;
 mod jetstream;
 mod memory;
@@ -10,5 +11,6 @@ mod postgres;
 mod postgres_process;
 mod postgres_server;
 mod postgres_shared;
+mod postgres_tls;
 mod sqlite;
 mod sqlite_process;

@@ -121,6 +121,12 @@ impl Server {
         sql_on(&self.folder, self.port, sql)
     }
 
+    /// Replaces the rules of who may connect how.
+    pub(crate) fn admit(&self, rules: &str) {
+        fs::write(self.folder.join("data/pg_hba.conf"), rules).unwrap();
+        self.sql("SELECT pg_reload_conf()");
+    }
+
     fn wait(&self) {
         let since = Instant::now();
         while !answers(&self.folder, self.port) {
@@ -203,7 +209,7 @@ fn program(name: &str, folder: &Path) -> Command {
 }
 
 /// Returns the user and group under which PostgreSQL runs here.
-fn identity() -> (u32, u32) {
+pub(crate) fn identity() -> (u32, u32) {
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
     if !user.is_root() {
         return (user.as_raw(), group.as_raw());

@@ -8,8 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clawhold_log::{JetStreamLog, LogError};
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
+
+use crate::certificates::certify;
 
 /// How long servers may take to be ready, and a cluster to agree.
 const START_PATIENCE: Duration = Duration::from_secs(90);
@@ -306,19 +307,4 @@ fn documented_rights(stream: &str) -> String {
     let begin = text.find("permissions: {").unwrap();
     let end = begin + text[begin..].find("\n    }").unwrap() + "\n    }".len();
     text[begin..end].replace("CLAWHOLD", stream)
-}
-
-/// Writes certificates for a server on this host.
-fn certify(directory: &Path) {
-    let ca_key = KeyPair::generate().unwrap();
-    let mut authority = CertificateParams::default();
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let ca = authority.self_signed(&ca_key).unwrap();
-    let issuer = Issuer::new(authority, ca_key);
-    let key = KeyPair::generate().unwrap();
-    let server = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
-    let server = server.signed_by(&key, &issuer).unwrap();
-    fs::write(directory.join("ca.pem"), ca.pem()).unwrap();
-    fs::write(directory.join("server.pem"), server.pem()).unwrap();
-    fs::write(directory.join("server.key"), key.serialize_pem()).unwrap();
 }
